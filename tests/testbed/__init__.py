@@ -1,0 +1,1 @@
+"""Real engines on one machine for Berth's tests: Docker hosts, Swarms, a registry and stand-in GPUs."""
