@@ -53,9 +53,12 @@ class DockerHost:
         self.log = self.folder / "dockerd.log"
         self.certificates = self.folder / "tls" if tls else None
         self.process: Process | None = None
+        self._parts = [build.moby(), build.runc()] if variant == "today" else []
         uuids = nvidia.uuids(f"{self.name}.{self.number}", cards) if isinstance(cards, int) else list(cards)
         (self.folder / "run").mkdir()
         (self.folder / "resolv.conf").write_text("nameserver 127.0.0.1\n")
+        if uuids:
+            self._parts.append(build.toolkit())
         self.cards = nvidia.equip(self.folder, uuids, self._path()) if uuids else []
         self._configure(settings or {})
 
@@ -152,8 +155,7 @@ class DockerHost:
         return self.process
 
     def _path(self) -> str:
-        built = [build.moby(), build.runc()] if self.variant == "today" else []
-        return ":".join([*map(str, built), SYSTEM_PATH])
+        return ":".join([*map(str, self._parts), SYSTEM_PATH])
 
     def _configure(self, settings: Mapping[str, object]) -> None:
         document: dict[str, object] = {

@@ -64,17 +64,14 @@ def lose(container: str, card: Card) -> None:
 
 
 def _cdi(cards: list[Card]) -> dict[str, object]:
-    devices = [
-        {
-            "name": name,
-            "containerEdits": {
-                "deviceNodes": [{"path": f"/dev/nvidia{card.index}", "hostPath": str(card.node)}]
-            },
-        }
-        for card in cards
-        for name in (str(card.index), card.uuid)
-    ]
+    named = {name: [card] for card in cards for name in (str(card.index), card.uuid)}
+    devices = [{"name": name, "containerEdits": _edits(held)} for name, held in [*named.items(), ("all", cards)]]
     return {"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": devices}
+
+
+def _edits(cards: list[Card]) -> dict[str, object]:
+    nodes = [{"path": f"/dev/nvidia{card.index}", "hostPath": str(card.node)} for card in cards]
+    return {"deviceNodes": nodes}
 
 
 def _runc(path: str) -> Path:
