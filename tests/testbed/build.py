@@ -1,5 +1,6 @@
 """Builds what Debian does not have, once per version: today's engine, runc, NVIDIA's toolkit, a fake NVML."""
 
+import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,16 @@ MOBY = "v2.0.0-beta.24"
 RUNC = "v1.4.0"
 TOOLKIT = "v1.20.2"
 NVML = Path(__file__).parent / "nvml" / "fake_nvml.c"
+NVML_FLAGS = (
+    "-O1",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-shared",
+    "-fPIC",
+    "-pthread",
+    "-Wl,-soname,libnvidia-ml.so.1",
+)
 TOOLKIT_COMMANDS = (
     "nvidia-container-runtime",
     "nvidia-container-runtime-hook",
@@ -47,11 +58,21 @@ def toolkit() -> Path:
     return made_once(f"toolkit-{TOOLKIT}", lambda folder: _go(folder, module, TOOLKIT, packages, flags))
 
 
+def nvml() -> Path:
+    """Return the folder with the fake libnvidia-ml.so.1."""
+    version = hashlib.sha256(NVML.read_bytes() + repr(NVML_FLAGS).encode()).hexdigest()[:12]
+
+    def compile_in(folder: Path) -> None:
+        run(["gcc", *NVML_FLAGS, "-o", folder / "libnvidia-ml.so.1", NVML], timeout=120)
+
+    return made_once(f"nvml-{version}", compile_in)
+
+
 def build_all() -> list[Path]:
     """Build everything that is not in the cache yet, two at a time, and return the folders."""
     install()
     with ThreadPoolExecutor(2) as pool:
-        return [job.result() for job in [pool.submit(make) for make in (moby, runc, toolkit)]]
+        return [job.result() for job in [pool.submit(make) for make in (moby, runc, toolkit, nvml)]]
 
 
 def _go(
