@@ -1,0 +1,134 @@
+"""Jobs, their tasks (one per slot) and the attempts of a task: what is wanted and what became of it."""
+
+from typing import Literal
+
+import msgspec
+
+from berth.model.spec import TaskSpec
+
+JobState = Literal["waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled"]
+TaskState = Literal[
+    "waiting", "prepared", "starting", "running", "stopping", "restarting", "unknown", "ended", "failed"
+]
+EndReason = Literal[
+    "", "exit", "oom", "killed", "cancelled", "removed-on-engine", "start-failed", "wrong-cards", "lost-cards",
+    "node-lost", "time-limit", "max-attempts", "dependency", "preempted",
+]  # fmt: skip
+StopFor = Literal["", "cancelled", "removed-on-engine", "requeue", "move", "replace", "scale", "time-limit", "wrong-cards"]
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One job: a stack's service or a `berth run`. `spec` is what its tasks run, `generation` counts its changes.
+
+    `native` services (no cards, only the engine's own constraints) are placed by the engine itself.
+    `stack` and `service` are "" for a job of its own. `engine_name` is slot 1's name on the engine.
+    Times are seconds since the epoch. `seq` orders jobs that were submitted in the same instant.
+    """
+
+    id: str
+    name: str
+    spec: TaskSpec
+    engine_name: str
+    stack: str = ""
+    service: str = ""
+    queue: str = "default"
+    user: str = ""
+    priority: int = 50
+    replicas: int = 1
+    native: bool = False
+    generation: int = 1
+    submitted_at: float = 0.0
+    seq: int = 0
+    held: bool = False
+    cancelled: bool = False
+    ended_at: float | None = None
+    warnings: tuple[str, ...] = ()
+    version: int = 1
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One slot of a job through all its attempts. `id` is `JOB.SLOT`; a grant in the ledger belongs to this id.
+
+    `attempt` numbers the current or latest run (0: none yet). `cards` are the cards of that attempt.
+    `object_id` and `object_version` name the engine's object of the slot (a Swarm service) where there is one;
+    `engine_id` is the container or engine task of the attempt. `stop_for` says why it is being stopped.
+    `not_before` (seconds) is the end of a restart delay. `failures` counts attempts against `max_attempts`;
+    `failed_at` holds their times for the restart window. `reason`, `exit_code`, `error` describe the last end.
+    `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
+    """
+
+    id: str
+    job: str
+    slot: int
+    state: TaskState = "waiting"
+    attempt: int = 0
+    generation: int = 0
+    node: str = ""
+    cards: tuple[str, ...] = ()
+    object_id: str = ""
+    object_version: int = 0
+    engine_id: str = ""
+    stop_for: StopFor = ""
+    stop_sent: bool = False
+    not_before: float = 0.0
+    failures: int = 0
+    failed_at: tuple[float, ...] = ()
+    restarts: int = 0
+    reason: EndReason = ""
+    exit_code: int | None = None
+    error: str = ""
+    gone: bool = True
+    granted_at: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    before_silence: TaskState | None = None
+    version: int = 1
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The record of one run of a task, kept for `history` and `logs`; times are seconds since the epoch."""
+
+    task: str
+    attempt: int
+    node: str
+    cards: tuple[str, ...]
+    engine_id: str = ""
+    granted_at: float = 0.0
+    started_at: float | None = None
+    ended_at: float | None = None
+    exit_code: int | None = None
+    reason: EndReason = ""
+    error: str = ""
+
+
+class Stack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A deployed stack: its networks on the engine, who deployed it, and the merged file as text."""
+
+    name: str
+    user: str = ""
+    networks: tuple["Network", ...] = ()
+    volumes: tuple["Volume", ...] = ()
+    deployed_at: float = 0.0
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A network of a stack, by its full name on the engine; an external one is only looked up."""
+
+    name: str
+    external: bool = False
+    driver: str = ""
+    driver_opts: dict[str, str] = {}
+    attachable: bool = False
+    internal: bool = False
+    labels: dict[str, str] = {}
+    subnets: tuple[str, ...] = ()
+
+
+class Volume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A named volume of a stack, by its full name on the engine; an external one must exist already."""
+
+    name: str
+    external: bool = False
+    driver: str = ""
+    driver_opts: dict[str, str] = {}
+    labels: dict[str, str] = {}

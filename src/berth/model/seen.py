@@ -1,0 +1,104 @@
+"""What an engine shows at one moment: nodes, the lives of attempts, the objects of slots, and what others run."""
+
+from typing import Literal
+
+import msgspec
+
+LifeState = Literal["pending", "starting", "running", "exited", "unknown"]
+
+
+class SeenNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the engine reports it. `version` is for compare-and-swap; capacities in 1e-9 CPUs and bytes."""
+
+    engine_id: str
+    hostname: str
+    version: int = 0
+    ip: str = ""
+    role: str = ""
+    os: str = "linux"
+    arch: str = ""
+    labels: dict[str, str] = {}
+    engine_labels: dict[str, str] = {}
+    cpu_nano: int = 0
+    memory_bytes: int = 0
+    up: bool = True
+    available: bool = True
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """One life of one attempt: a container (or an engine's task) from creation until nothing of it is left.
+
+    `node` is the engine's node id. `pending`: nothing holds a card yet. `unknown`: its node is silent.
+    `exited`: the processes are gone. `killed` says that a person ended it with the engine's tools.
+    `labels` are the container's; `object_id` is the slot's object ("" where the engine has none).
+    """
+
+    task: str
+    job: str
+    attempt: int
+    node: str
+    state: LifeState
+    engine_id: str
+    container_id: str = ""
+    object_id: str = ""
+    cards: tuple[str, ...] = ()
+    exit_code: int | None = None
+    oom: bool = False
+    killed: bool = False
+    error: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    labels: dict[str, str] = {}
+
+
+class SlotObject(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine's object of one slot (a Swarm service). `attempt` 0: prepared, no run granted yet.
+
+    `replicas` is what it asks for now; `image`, `constraints` are shown so that edits by hand are found.
+    """
+
+    id: str
+    name: str
+    version: int
+    task: str
+    job: str
+    attempt: int
+    replicas: int = 1
+    labels: dict[str, str] = {}
+    constraints: tuple[str, ...] = ()
+    native: bool = False
+    created_at: float = 0.0
+
+
+class Other(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that Berth did not start: a service, a container. `nodes` are engine node ids where it runs.
+
+    `constraints` in the engine's words (for the guard before a label write); reservations are per running task.
+    `cards` are the values by which it names cards; `takes_cards` is True when it uses cards at all (an empty
+    `cards` then means: which ones is not known).
+    """
+
+    id: str
+    name: str
+    kind: Literal["service", "container"]
+    nodes: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    cpu_nano: int = 0
+    memory_bytes: int = 0
+    takes_cards: bool = False
+    cards: tuple[str, ...] = ()
+    image: str = ""
+    user: str = ""
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """One whole look at the engine. It began at `began` and ended at `ended` (the server's monotonic seconds):
+    what Berth did to the engine after `began` may be missing from it.
+    """
+
+    began: float
+    ended: float
+    nodes: tuple[SeenNode, ...] = ()
+    lives: tuple[Life, ...] = ()
+    objects: tuple[SlotObject, ...] = ()
+    others: tuple[Other, ...] = ()

@@ -1,0 +1,126 @@
+"""What one task is to run and what it needs, free of any engine's or file format's words."""
+
+from typing import Literal
+
+import msgspec
+
+RestartCondition = Literal["none", "on-failure", "any"]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a task asks of a node. Tasks with equal requests are one shape for the scheduler.
+
+    `gpus` is a number of whole cards of one node; `all_matching` means every matching card of one node.
+    `named` are indices ("0") or full UUIDs or NODE/INDEX: exactly these cards (static). `constraints` are the
+    texts of the constraint language, ANDed. `cpu_nano` (1e-9 CPUs) and `memory_bytes` are reservations.
+    `pinned_node` ties the task to one node by name (a node-local volume).
+    """
+
+    gpus: int = 0
+    all_matching: bool = False
+    named: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    cpu_nano: int = 0
+    memory_bytes: int = 0
+    pinned_node: str = ""
+    generic: dict[str, int] = {}
+
+    @property
+    def wants_cards(self) -> bool:
+        """True when at least one card must be granted before the start."""
+        return self.gpus > 0 or self.all_matching or bool(self.named)
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Ceilings that the engine enforces: 1e-9 CPUs, bytes, number of processes; 0 = none."""
+
+    cpu_nano: int = 0
+    memory_bytes: int = 0
+    pids: int = 0
+
+
+class Restart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """When a task runs again. `max_attempts` counts restarts (None: no limit); times are seconds."""
+
+    condition: RestartCondition = "none"
+    delay_s: float = 5.0
+    max_attempts: int | None = None
+    window_s: float = 0.0
+
+
+class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A volume, bind or tmpfs. `source` is a volume's engine name or a host path; "" for anonymous and tmpfs."""
+
+    kind: Literal["bind", "volume", "tmpfs", "npipe", "cluster"]
+    source: str = ""
+    target: str
+    read_only: bool = False
+    propagation: str = ""
+    nocopy: bool = False
+    driver: str = ""
+    driver_opts: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    tmpfs_bytes: int = 0
+
+
+class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A secret or config that is mounted as a file. `source` is its name in the engine's store."""
+
+    source: str
+    target: str
+    uid: str = "0"
+    gid: str = "0"
+    mode: int = 0o444
+
+
+class NetworkUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A network that the task joins, by its name on the engine, with the DNS aliases it gets there."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+
+
+class Healthcheck(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`test` as Docker takes it (("NONE",) disables); times in nanoseconds, 0 = the image's."""
+
+    test: tuple[str, ...] = ()
+    interval_ns: int = 0
+    timeout_ns: int = 0
+    start_period_ns: int = 0
+    start_interval_ns: int = 0
+    retries: int = 0
+
+
+class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What each task of a job runs. `command` replaces the image's entrypoint, `args` its command (None: keep).
+
+    `env` are (name, value) pairs in order; a value of None unsets. `labels` go to the engine's service,
+    `container_labels` to the container. `time_limit_s` is per attempt. `shm_bytes` 0 = the engine's default.
+    """
+
+    image: str
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+    env: tuple[tuple[str, str | None], ...] = ()
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    workdir: str = ""
+    hostname: str = ""
+    labels: dict[str, str] = {}
+    container_labels: dict[str, str] = {}
+    mounts: tuple[Mount, ...] = ()
+    networks: tuple[NetworkUse, ...] = ()
+    secrets: tuple[FileRef, ...] = ()
+    configs: tuple[FileRef, ...] = ()
+    healthcheck: Healthcheck | None = None
+    stop_signal: str = ""
+    stop_grace_s: float | None = None
+    init: bool | None = None
+    tty: bool = False
+    stdin_open: bool = False
+    read_only: bool = False
+    shm_bytes: int = 0
+    request: Request = Request()
+    limits: Limits = Limits()
+    restart: Restart = Restart()
+    time_limit_s: float | None = None

@@ -1,0 +1,267 @@
+"""The whole seam on one page: what the loop needs from engines, vendors, stores and the clock."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from berth.model.card import Card, Room, Share
+from berth.model.change import Batch
+from berth.model.errors import Problem
+from berth.model.event import Event
+from berth.model.job import Attempt, Job, Network, Stack, Task
+from berth.model.launch import CardMount, Handle, Launch
+from berth.model.node import Node
+from berth.model.seen import Observed
+from berth.model.spec import TaskSpec
+from berth.model.token import Token
+
+
+class Clock(Protocol):
+    """Time for control; the simulator hands in a virtual one."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class Loaded(msgspec.Struct, kw_only=True):
+    """All that the server keeps in memory, as the store holds it at the start."""
+
+    jobs: list[Job] = []
+    tasks: list[Task] = []
+    nodes: list[Node] = []
+    cards: list[tuple[Card, Room]] = []
+    grants: list[tuple[str, Share]] = []
+    stacks: list[Stack] = []
+    tokens: list[Token] = []
+    last_event: int = 0
+
+
+class Store(Protocol):
+    """The truth after a crash. Not safe for use by several threads at once: one writer owns it.
+
+    `open` raises StoreTooNew for a newer schema and StoreInUse when another server holds it.
+    """
+
+    def open(self) -> None:
+        """Open or create the database, bring its schema up to date, take the lock, raise the epoch."""
+        ...
+
+    def close(self) -> None:
+        """Close; nothing that was committed is lost."""
+        ...
+
+    def load(self) -> Loaded:
+        """Everything that is live: jobs not ended (and the newest ended ones), their tasks, the ledger."""
+        ...
+
+    def commit(self, batches: Sequence[Batch]) -> list[Exception | None]:
+        """Make each batch a unit, all in one transaction with one flush to disk.
+
+        A batch that fails (Stale, DoubleGrant) is undone alone and its exception returned in its place; its
+        neighbours are kept. Raises Superseded, or what the database raised: then nothing of any is kept.
+        """
+        ...
+
+    def events(self, after: int, limit: int, job: str = "") -> list[Event]:
+        """Stored events with seq > `after`, oldest first, at most `limit`; of one job when named."""
+        ...
+
+    def attempts(self, job: str) -> list[Attempt]:
+        """All attempts of all slots of a job, by slot, then attempt."""
+        ...
+
+    def job(self, key: str) -> tuple[Job, list[Task]] | None:
+        """A job by id with its tasks, ended ones included."""
+        ...
+
+    def ended_jobs(self, before: float, limit: int) -> list[tuple[Job, list[Task]]]:
+        """Ended jobs, newest end first, that ended before `before` (seconds)."""
+        ...
+
+    def find_ended(self, name: str, limit: int = 20) -> list[Job]:
+        """The newest ended jobs of this name."""
+        ...
+
+    def remembered(self, key: str) -> tuple[str, bytes] | None:
+        """Body hash and response kept for an idempotency key."""
+        ...
+
+    def meta(self, key: str) -> str | None:
+        """A small fact about the cluster (cluster id, epoch, schema)."""
+        ...
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep such a fact."""
+        ...
+
+    def prune(self, events_before: float, jobs_before: float, remembered_before: float) -> None:
+        """Forget events, ended jobs and idempotency keys older than these times (seconds)."""
+        ...
+
+
+class StoreTooNew(Exception):
+    """The database was written by a newer Berth."""
+
+
+class StoreInUse(Exception):
+    """Another server has this database open."""
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    """A piece of output: time (seconds since the epoch), "stdout" or "stderr", and text with its line end."""
+
+    time: float
+    stream: str
+    text: str
+
+
+class LogStore(Protocol):
+    """Keeps the newest 10 MB of each attempt's output."""
+
+    def append(self, task: str, attempt: int, lines: Sequence[LogLine]) -> None:
+        """Add lines."""
+        ...
+
+    def read(self, task: str, attempt: int, since: float = 0.0, tail: int | None = None) -> list[LogLine]:
+        """Lines newer than `since`, only the last `tail` of them when given."""
+        ...
+
+    def last_time(self, task: str, attempt: int) -> float:
+        """Time of the newest line kept; 0.0 when there is none."""
+        ...
+
+    def drop(self, job: str) -> None:
+        """Forget all output of a job."""
+        ...
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine can do; control asks these, never the engine's name.
+
+    `slot_objects`: a slot has an object of its own that exists before the run (prepare) and whose removal by a
+    person is a cancel. `native`: the engine places services without cards itself. `node_labels`: nodes carry
+    labels that Berth may write. `many_nodes`: more than one node. `secrets`: it has a store of secrets and configs.
+    `shm`: shm_size can be set. `host_gids`: group names are resolved by the engine from the image, not the host.
+    """
+
+    slot_objects: bool = False
+    native: bool = False
+    node_labels: bool = False
+    many_nodes: bool = False
+    secrets: bool = False
+    shm: bool = True
+
+
+class EngineIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """Which engine this is: `id` is the Swarm's or daemon's own id; `warnings` are sentences for a person."""
+
+    id: str
+    version: str
+    api_version: str
+    warnings: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """What runs containers. Every call raises EngineError (a definite no, nothing done), its child StaleVersion,
+    or EngineUnknown (it may have happened: only `observe` can tell).
+    """
+
+    name: str
+    capabilities: Capabilities
+
+    async def open(self) -> EngineIdentity:
+        """Connect, negotiate the version, refuse what cannot work (rootless Docker, not a manager)."""
+        ...
+
+    async def close(self) -> None:
+        """Leave; what runs goes on."""
+        ...
+
+    async def observe(self) -> Observed:
+        """One whole, consistent look: every life and object that carries Berth's labels of any cluster."""
+        ...
+
+    def changes(self) -> AsyncIterator[str]:
+        """Say that something changed, for as long as the engine is open; survives reconnects. A hint, not truth."""
+        ...
+
+    async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:
+        """What the spec names and the engine lacks: secrets, configs, external networks, runtimes."""
+        ...
+
+    async def ensure_stack(self, stack: Stack) -> None:
+        """Create the stack's networks (and volumes where the engine needs it); what exists stays."""
+        ...
+
+    async def remove_stack(self, stack: Stack) -> None:
+        """Remove the stack's networks once no slot of it is left; what is gone already is not an error."""
+        ...
+
+    async def prepare(self, launch: Launch) -> Handle:
+        """Create the slot's object in a form that cannot run yet. A repeat returns the object that exists."""
+        ...
+
+    async def start(self, launch: Launch) -> Handle:
+        """Start the attempt on its node with its cards: by the name of slot and attempt, so a repeat is harmless."""
+        ...
+
+    async def stop(self, handle: Handle, grace_s: float | None) -> None:
+        """TERM, grace (None: the spec's or the engine's own), KILL; keeps the slot's object. Returns once asked."""
+        ...
+
+    async def remove(self, handle: Handle) -> None:
+        """Remove what is left of the slot: object and container. What is gone already is not an error."""
+        ...
+
+    async def apply_native(self, launch: Launch) -> Handle:
+        """Create or update the native service of a job (its replicas included), as the engine's own CLI would."""
+        ...
+
+    def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
+        """Output of an attempt from `since` (seconds) on; ends when it ends, or at once without `follow`."""
+        ...
+
+    async def write_labels(self, node: Node, put: dict[str, str], drop: tuple[str, ...]) -> int:
+        """Change node labels by compare-and-swap on `node.engine_version`; the new version. StaleVersion when late."""
+        ...
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """What a card does now: MiB used, GPU percent (None: no signal), and the process ids on it."""
+
+    uuid: str
+    mem_used_mib: int = 0
+    util: float | None = None
+    pids: tuple[int, ...] = ()
+
+
+class Vendor(Protocol):
+    """A kind of card, three verbs (as Nomad's device plugins: fingerprint, reserve, stats)."""
+
+    name: str
+
+    def discover(self) -> tuple[Card, ...]:
+        """The cards of this host. Raises VendorAbsent when there is no such driver; blocking: use a thread."""
+        ...
+
+    def usage(self) -> tuple[Use, ...]:
+        """What the cards do now; blocking."""
+        ...
+
+    def mount(self, cards: tuple[Card, ...]) -> CardMount:
+        """How these cards get into a container, as data; needs no driver."""
+        ...
+
+
+class VendorAbsent(Exception):
+    """The vendor's driver is not on this host, or does not work: says which and what to do."""
