@@ -14,7 +14,9 @@ EndReason = Literal[
     "", "exit", "oom", "killed", "cancelled", "removed-on-engine", "start-failed", "wrong-cards", "lost-cards",
     "node-lost", "time-limit", "max-attempts", "dependency", "preempted",
 ]  # fmt: skip
-StopFor = Literal["", "cancelled", "removed-on-engine", "requeue", "move", "replace", "scale", "time-limit", "wrong-cards"]
+StopFor = Literal[
+    "", "cancelled", "removed-on-engine", "requeue", "move", "replace", "scale", "time-limit", "wrong-cards"
+]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,0 +1,63 @@
+"""What a file or request asks for, parsed but not yet admitted: the bundle that travels and the drafts it becomes."""
+
+import msgspec
+
+from berth.model.errors import Problem
+from berth.model.job import Network, Volume
+from berth.model.spec import TaskSpec
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """One file as the client read it. `data` is its bytes (base64 in JSON), so that bad encodings reach the parser."""
+
+    path: str
+    data: bytes
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that a stack deployment is made from, so that every client gets the same answer from the server.
+
+    `files` in the order of `-c`; `dotenv` is a `.env` beside the first file. `extra` holds the files that the
+    server asked for by path (env_file); `variables` the shell variables that it asked for (None: not set there).
+    """
+
+    files: tuple[SourceFile, ...]
+    dotenv: SourceFile | None = None
+    extra: dict[str, SourceFile | None] = {}
+    variables: dict[str, str | None] = {}
+
+
+class Needs(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the parser still has to see before it can answer: paths as written in the file, and variable names."""
+
+    files: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A job before admission. `service` is "" outside a stack; `native` says that the engine may place it itself.
+
+    `where` maps a field ("deploy.placement.constraints.0") to an empty-message Problem that carries its place.
+    """
+
+    name: str
+    spec: TaskSpec
+    service: str = ""
+    replicas: int = 1
+    native: bool = False
+    queue: str = "default"
+    priority: int = 50
+    where: dict[str, Problem] = {}
+
+
+class LoadedStack(msgspec.Struct, frozen=True, kw_only=True):
+    """A parsed stack: its drafts, and the networks and volumes that it creates or looks up (full engine names).
+
+    `needs` is not empty when the parser must see more; then drafts are not final. `warnings` are for the person.
+    """
+
+    drafts: tuple[Draft, ...] = ()
+    networks: tuple[Network, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    needs: Needs = Needs()
