@@ -1,0 +1,261 @@
+"""The whole cluster in memory: a mirror of the store that changes only after a commit, and that all reads use."""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+
+import msgspec
+
+from berth.model.card import WHOLE, Card, Room, Share
+from berth.model.change import (
+    Batch,
+    Change,
+    DropCard,
+    DropNode,
+    DropStack,
+    DropTask,
+    DropToken,
+    Give,
+    Note,
+    PutCard,
+    PutJob,
+    PutNode,
+    PutStack,
+    PutTask,
+    PutToken,
+    RenameCard,
+    Take,
+)
+from berth.model.event import Event
+from berth.model.job import Job, Stack, Task
+from berth.model.node import Node
+from berth.model.plan import Wait
+from berth.model.seen import Life
+from berth.model.token import Token
+from berth.ports import Loaded
+
+ENDED_KEPT = 1000
+"""How many ended jobs stay in memory; older ones are read from the store."""
+EVENTS_KEPT = 2000
+
+
+class Cluster:
+    """Jobs, tasks, nodes, cards, ledger, tokens, and what the last decision said about each waiting task.
+
+    `tasks[job]` maps slot -> task. `holders[card]` maps task -> share. `versions` counts changes by kind
+    ("cards", "nodes", "jobs", "events"), so that encoded answers can be kept until something changed.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.tasks: dict[str, dict[int, Task]] = {}
+        self.nodes: dict[str, Node] = {}
+        self.cards: dict[str, Card] = {}
+        self.rooms: dict[str, Room] = {}
+        self.holders: dict[str, dict[str, Share]] = {}
+        self.grants: dict[str, dict[str, Share]] = {}
+        self.node_cards: dict[str, set[str]] = {}
+        self.stacks: dict[str, Stack] = {}
+        self.tokens: dict[str, Token] = {}
+        self.ended: OrderedDict[str, None] = OrderedDict()
+        self.live: dict[str, None] = {}
+        self.open_tasks: dict[str, None] = {}
+        self.names: dict[str, dict[str, None]] = {}
+        self.natives: dict[str, tuple[Life, ...]] = {}
+        self.waits: dict[str, Wait] = {}
+        self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self.last_event = loaded.last_event
+        self.versions: dict[str, int] = {"cards": 0, "nodes": 0, "jobs": 0, "events": 0, "tokens": 0}
+        self._load(loaded)
+
+    def _load(self, loaded: Loaded) -> None:
+        for node in loaded.nodes:
+            self._put_node(node)
+        for card, room in loaded.cards:
+            self._put_card(card)
+            self.rooms[card.uuid] = room
+        for task, share in loaded.grants:
+            self.holders[share.card][task] = share
+            self.grants.setdefault(task, {})[share.card] = share
+        for job in loaded.jobs:
+            self._put_job(job)
+        for row in loaded.tasks:
+            self._put_task(row)
+        self.stacks = {stack.name: stack for stack in loaded.stacks}
+        self.tokens = {token.hash: token for token in loaded.tokens}
+
+    def task(self, task_id: str) -> Task | None:
+        """The task of this id (`JOB.SLOT`), or None."""
+        job, _, slot = task_id.rpartition(".")
+        return self.tasks.get(job, {}).get(int(slot)) if slot.isdigit() else None
+
+    def tasks_of(self, job_id: str) -> tuple[Task, ...]:
+        """The tasks of a job by slot."""
+        return tuple(task for _, task in sorted(self.tasks.get(job_id, {}).items()))
+
+    def unfinished(self) -> Iterator[tuple[Job, Task]]:
+        """Every task that has not ended or still has something on the engine or in the ledger."""
+        for task_id in list(self.open_tasks):
+            task = self.task(task_id)
+            if task is not None and task.job in self.jobs:
+                yield self.jobs[task.job], task
+
+    def stack_jobs(self, stack: str) -> tuple[Job, ...]:
+        """The jobs of a stack that are not ended-and-replaced, by name; the newest of each name."""
+        newest: dict[str, Job] = {}
+        for job in self.jobs.values():
+            if job.stack == stack and (job.name not in newest or newest[job.name].seq < job.seq):
+                newest[job.name] = job
+        return tuple(newest[name] for name in sorted(newest))
+
+    def apply(self, batch: Batch) -> None:
+        """Repeat in memory what the store has committed."""
+        for change in batch:
+            self._apply(change)
+
+    def _apply(self, change: Change) -> None:
+        match change:
+            case PutTask(task=task):
+                self._put_task(task)
+            case Note(event=event):
+                self._note(event)
+            case PutJob(job=job):
+                self._put_job(job)
+            case Take(task=task_id, shares=shares):
+                self._take(task_id, shares)
+            case Give(task=task_id, cards=cards):
+                self._give(task_id, cards)
+            case PutNode(node=node):
+                self._put_node(node)
+            case PutCard(card=card):
+                self._put_card(card)
+            case RenameCard(old=old, card=card):
+                self._rename_card(old, card)
+            case DropCard(uuid=uuid):
+                self._drop_card(uuid)
+            case DropNode(name=name):
+                self.nodes.pop(name, None)
+                self._changed("nodes")
+            case DropTask(id=task_id):
+                self._drop_task(task_id)
+            case PutStack(stack=stack):
+                self.stacks[stack.name] = stack
+                self._changed("jobs")
+            case DropStack(name=name):
+                self.stacks.pop(name, None)
+                self._changed("jobs")
+            case PutToken(token=token):
+                self.tokens[token.hash] = token
+                self._changed("tokens")
+            case DropToken(id=token_id):
+                self.tokens = {h: token for h, token in self.tokens.items() if token.id != token_id}
+                self._changed("tokens")
+            case _:
+                pass  # attempts and remembered answers are read from the store only
+
+    def _changed(self, *kinds: str) -> None:
+        for kind in kinds:
+            self.versions[kind] += 1
+
+    def _put_job(self, job: Job) -> None:
+        if job.id not in self.jobs:
+            self.names.setdefault(job.name, {})[job.id] = None
+        self.jobs[job.id] = job
+        if job.ended_at is None:
+            self.live[job.id] = None
+            self.ended.pop(job.id, None)
+        elif job.id not in self.ended:
+            self.live.pop(job.id, None)
+            self.ended[job.id] = None
+            self._forget_oldest()
+        self._changed("jobs")
+
+    def _forget_oldest(self) -> None:
+        for job_id in list(self.ended)[: max(0, len(self.ended) - ENDED_KEPT)]:
+            if any(task.id in self.open_tasks for task in self.tasks_of(job_id)):
+                continue
+            job = self.jobs.pop(job_id)
+            self.tasks.pop(job_id, None)
+            del self.ended[job_id]
+            self.names[job.name].pop(job_id, None)
+            if not self.names[job.name]:
+                del self.names[job.name]
+
+    def _put_task(self, task: Task) -> None:
+        self.tasks.setdefault(task.job, {})[task.slot] = task
+        if task.state in ("ended", "failed") and task.gone and task.id not in self.grants:
+            self.open_tasks.pop(task.id, None)
+        else:
+            self.open_tasks[task.id] = None
+        if task.state not in ("waiting", "prepared"):
+            self.waits.pop(task.id, None)
+        self._changed("jobs", "cards")
+
+    def _drop_task(self, task_id: str) -> None:
+        job, _, slot = task_id.rpartition(".")
+        self.tasks.get(job, {}).pop(int(slot), None)
+        self.open_tasks.pop(task_id, None)
+        self.waits.pop(task_id, None)
+        self._changed("jobs")
+
+    def _put_node(self, node: Node) -> None:
+        old = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        self.node_cards.setdefault(node.name, set())
+        if old is None or old.state != node.state or old.all_labels != node.all_labels or old.flag != node.flag:
+            self._changed("nodes", "cards")
+
+    def _put_card(self, card: Card) -> None:
+        self.cards[card.uuid] = card
+        if card.uuid not in self.rooms:
+            self.rooms[card.uuid] = Room(WHOLE, card.memory_mib)
+        booked = sum(share.mib for share in self.holders.setdefault(card.uuid, {}).values())
+        self.rooms[card.uuid] = Room(self.rooms[card.uuid].milli, max(0, card.memory_mib - booked))
+        self.node_cards.setdefault(card.node, set()).add(card.uuid)
+        self._changed("cards", "nodes")
+
+    def _rename_card(self, old: str, card: Card) -> None:
+        room, holders = self.rooms.pop(old), self.holders.pop(old)
+        self.node_cards[self.cards.pop(old).node].discard(old)
+        self.rooms[card.uuid] = room
+        self.holders[card.uuid] = {}
+        for task, share in holders.items():
+            moved = Share(card.uuid, share.milli, share.mib)
+            self.holders[card.uuid][task] = moved
+            self.grants[task].pop(old)
+            self.grants[task][card.uuid] = moved
+        self._put_card(card)
+
+    def _drop_card(self, uuid: str) -> None:
+        card = self.cards.pop(uuid, None)
+        self.rooms.pop(uuid, None)
+        self.holders.pop(uuid, None)
+        if card is not None:
+            self.node_cards.get(card.node, set()).discard(uuid)
+        self._changed("cards", "nodes")
+
+    def _take(self, task_id: str, shares: tuple[Share, ...]) -> None:
+        for share in shares:
+            room = self.rooms[share.card]
+            self.rooms[share.card] = Room(room.milli - share.milli, room.mib - share.mib)
+            self.holders[share.card][task_id] = share
+            self.grants.setdefault(task_id, {})[share.card] = share
+        self._changed("cards", "nodes")
+
+    def _give(self, task_id: str, cards: tuple[str, ...] | None) -> None:
+        held = self.grants.get(task_id, {})
+        for uuid in list(held) if cards is None else [card for card in cards if card in held]:
+            share = held.pop(uuid)
+            self.holders[uuid].pop(task_id, None)
+            room = self.rooms[uuid]
+            self.rooms[uuid] = Room(room.milli + share.milli, room.mib + share.mib)
+        if not held:
+            self.grants.pop(task_id, None)
+            task = self.task(task_id)
+            if task is not None and task.state in ("ended", "failed") and task.gone:
+                self.open_tasks.pop(task_id, None)
+        self._changed("cards", "nodes")
+
+    def _note(self, event: Event) -> None:
+        self.last_event += 1
+        self.events.append(msgspec.structs.replace(event, seq=self.last_event))
+        self._changed("events")
