@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from berth.model.card import Card, Room, Share
+from berth.model.card import Use as Use
 from berth.model.change import Batch
 from berth.model.errors import Problem
 from berth.model.event import Event
@@ -15,6 +16,7 @@ from berth.model.node import Node
 from berth.model.seen import Observed
 from berth.model.spec import TaskSpec
 from berth.model.token import Token
+from berth.model.wire import Down, Up
 
 
 class Clock(Protocol):
@@ -236,19 +238,18 @@ class Engine(Protocol):
         ...
 
 
-class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card does now: MiB used, GPU percent (None: no signal), and the process ids on it."""
-
-    uuid: str
-    mem_used_mib: int = 0
-    util: float | None = None
-    pids: tuple[int, ...] = ()
-
-
 class Vendor(Protocol):
-    """A kind of card, three verbs (as Nomad's device plugins: fingerprint, reserve, stats)."""
+    """A kind of card, three verbs (as Nomad's device plugins: fingerprint, reserve, stats).
+
+    The server uses `mount` alone; the agent on the node uses the other two.
+    """
 
     name: str
+
+    @property
+    def faults(self) -> tuple[Problem, ...]:
+        """What the latest `discover` had to leave out; empty when all is well."""
+        ...
 
     def discover(self) -> tuple[Card, ...]:
         """The cards of this host. Raises VendorAbsent when there is no such driver; blocking: use a thread."""
@@ -265,3 +266,23 @@ class Vendor(Protocol):
 
 class VendorAbsent(Exception):
     """The vendor's driver is not on this host, or does not work: says which and what to do."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"{problem.message} {problem.hint}".strip())
+        self.problem = problem
+
+
+class AgentPeer(Protocol):
+    """One connected agent as the server sees it; the WebSocket and the agent in the server's own process look alike."""
+
+    async def receive(self) -> Up | None:
+        """The next message that this version understands; None once the agent is gone."""
+        ...
+
+    async def send(self, message: Down) -> None:
+        """Say something to it; nothing happens when it is gone."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection."""
+        ...

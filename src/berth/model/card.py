@@ -70,3 +70,12 @@ class Room(msgspec.Struct, frozen=True):
 
     milli: int
     mib: int
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a card does now: MiB used, GPU percent (None: no signal), and the ids of processes that compute on it."""
+
+    uuid: str
+    mem_used_mib: int = 0
+    util: float | None = None
+    pids: tuple[int, ...] = ()
