@@ -14,7 +14,7 @@ CODES: dict[str, str] = {
     "cards-file": (
         "The file given by --cards cannot be read, or is not a JSON list of card objects. "
         "Each object may hold node, index, uuid, model, memory_mib, driver, cuda, nvlink, util, mem_used_mib and the "
-        "other fields that `berth cards --json` prints. While a server or agent runs, the last good content stays in use."
+        "other fields that `berth cards --json` prints. While Berth runs, the last good content stays in use."
     ),
     "declared-label": (
         "A gpu.* label on a node without an agent has a value that says nothing about cards. "

@@ -21,7 +21,7 @@ def normalise(name: str) -> str:
 def model_matches(wanted: str, model: str, aliases: Iterable[str] = ()) -> bool:
     """True when `wanted` means `model` or one of its aliases: all its parts between dashes occur there, in order.
 
-    Whole parts only, letters of either case: `A100`, `a100-80gb` and `NVIDIA A100` mean `A100-SXM4-80GB`; `A10` does not.
+    Whole parts, letters of either case: `A100`, `a100-80gb`, `NVIDIA A100` mean `A100-SXM4-80GB`; `A10` does not.
     """
     parts = _parts(wanted)
     return bool(parts) and any(_in_order(parts, _parts(name)) for name in (model, *aliases))
