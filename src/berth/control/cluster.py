@@ -171,7 +171,8 @@ class Cluster:
 
     def _forget_oldest(self) -> None:
         for job_id in list(self.ended)[: max(0, len(self.ended) - ENDED_KEPT)]:
-            if any(task.id in self.open_tasks for task in self.tasks_of(job_id)):
+            open_still = any(task.id in self.open_tasks for task in self.tasks_of(job_id))
+            if open_still or self.jobs[job_id].stack in self.stacks:
                 continue
             job = self.jobs.pop(job_id)
             self.tasks.pop(job_id, None)

@@ -54,8 +54,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `attempt` numbers the current or latest run (0: none yet). `cards` are the cards of that attempt.
     `object_id` and `object_version` name the engine's object of the slot (a Swarm service) where there is one;
     `engine_id` is the container or engine task of the attempt. `stop_for` says why it is being stopped.
-    `not_before` (seconds) is the end of a restart delay. `failures` counts attempts against `max_attempts`;
-    `failed_at` holds their times for the restart window. `reason`, `exit_code`, `error` describe the last end.
+    `not_before` (seconds) is the end of a restart delay. `failed_at` holds the times of the ends that count
+    against `max_attempts`. `reason`, `exit_code`, `error` describe the last end.
     `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
     """
 
@@ -73,7 +73,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop_for: StopFor = ""
     stop_sent: bool = False
     not_before: float = 0.0
-    failures: int = 0
     failed_at: tuple[float, ...] = ()
     restarts: int = 0
     reason: EndReason = ""

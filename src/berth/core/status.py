@@ -1,0 +1,83 @@
+"""What a job's state is, from the states of its tasks: the one place that knows INTERFACE's rule."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from berth.model.job import Job, JobState, Task
+from berth.model.lifecycle import FINISHED
+from berth.model.plan import Wait
+
+
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A job's state in words, derived: times are seconds since the epoch or None."""
+
+    state: JobState
+    reason: str = ""
+    message: str = ""
+    position: int | None = None
+    expected_start: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    exit_code: int | None = None
+    restarts: int = 0
+
+
+def job_status(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
+    """`running` while one task runs, else what the others say; `failed` if any failed once all have ended."""
+    started = [task.started_at for task in tasks if task.started_at is not None]
+    status = JobStatus(
+        state=_state(job, tasks),
+        started_at=min(started, default=None),
+        ended_at=job.ended_at,
+        restarts=sum(task.restarts for task in tasks),
+    )
+    if status.state in ("waiting", "starting"):
+        return _waiting(job, status, tasks, waits)
+    if status.state in ("succeeded", "failed", "cancelled"):
+        return _ended(status, tasks)
+    return status
+
+
+def _state(job: Job, tasks: Sequence[Task]) -> JobState:
+    states = {task.state for task in tasks}
+    if states and states <= FINISHED:
+        return _final(job, tasks)
+    if job.cancelled:
+        return "stopping"
+    if states & {"running", "unknown"}:
+        return "running"
+    if "stopping" in states:
+        return "stopping"
+    if "starting" in states:
+        return "starting"
+    return "waiting" if states or job.replicas else "succeeded"
+
+
+def _final(job: Job, tasks: Sequence[Task]) -> JobState:
+    if any(task.state == "failed" for task in tasks):
+        return "failed"
+    if job.cancelled or all(task.reason in ("cancelled", "removed-on-engine", "dependency") for task in tasks):
+        return "cancelled"
+    return "succeeded"
+
+
+def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
+    if job.held:
+        return msgspec.structs.replace(status, reason="held", message=f"held: type 'berth release {job.id}'")
+    for task in tasks:
+        wait = waits.get(task.id)
+        if wait is not None:
+            return msgspec.structs.replace(status, reason=wait.reason, message=wait.message, position=wait.position)
+    if any(task.state == "restarting" for task in tasks):
+        return msgspec.structs.replace(
+            status, reason="restart-delay", message="its last run ended; it starts again on the same cards"
+        )
+    return status
+
+
+def _ended(status: JobStatus, tasks: Sequence[Task]) -> JobStatus:
+    worst = next((task for task in tasks if task.state == "failed"), tasks[0] if tasks else None)
+    if worst is None:
+        return status
+    return msgspec.structs.replace(status, reason=worst.reason, message=worst.error, exit_code=worst.exit_code)
