@@ -48,8 +48,9 @@ def declared(node: str, labels: Mapping[str, str]) -> Declared:
     taken = max(0, len(indices) - free) if total_known and free is not None else 0
     memory = _memory(labels, problems)
     cards = tuple(_card(node, index, labels, memory) for index in indices)
-    if not cards and not problems and labels.get("gpu.enable", "").strip():
-        problems.append(_problem("gpu.count", f"{node} has gpu.enable but no label tells how many cards it has."))
+    if not total_known and not free and not problems and labels.get("gpu.enable", "").strip():
+        said = "gpu.free=0 and no gpu.count" if free == 0 else "neither gpu.count nor gpu.free"
+        problems.append(_problem("gpu.count", f"{node} has gpu.enable, {said}: how many cards it has is not known."))
     return Declared(cards, taken, tuple(problems))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from berth.model.card import Card, Use
 from berth.model.cards_file import CardEntry
 from berth.model.errors import Problem
-from berth.model.gpu_model import memory_in_name
 from berth.model.launch import CardMount
 from berth.model.simulate import SimulatedNode, models_of
 from berth.vendors.cards_file import CardsFile
@@ -63,9 +62,7 @@ class SimulatedCards:
             model=model,
             minor=index,
         )
-        if index in listed:
-            return listed[index].card(base)
-        return CardEntry(memory_mib=memory_in_name(model)).card(base)
+        return listed.get(index, CardEntry()).card(base)
 
 
 def _use(card: Card, entry: CardEntry | None) -> Use:

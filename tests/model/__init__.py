@@ -1,0 +1,1 @@
+"""Values and the pure readings of text into them."""

@@ -1,0 +1,1 @@
+"""What each vendor does beyond the common suite."""
