@@ -6,6 +6,33 @@ CODES: dict[str, str] = {
         "It runs as an ordinary user or in a container without the host's processes. "
         "Run `berth agent` as root on the host, or its container with `--pid=host`."
     ),
+    "bad-address": (
+        "The address of a server is http:// or https://, a host, and a port: `berth login "
+        "https://berth.example.org:7700`. A name or password in it is not taken: the token goes into a file or is "
+        "asked for."
+    ),
+    "bad-ca": (
+        "The file given by --ca (or kept by `berth login`) cannot be read or is no certificate in PEM form. Name "
+        "the PEM file of the authority that signed the server's certificate."
+    ),
+    "bad-settings": (
+        "The file in which `berth login` and `berth up` keep the server's address cannot be read or is not JSON. "
+        "Remove it and log in again with `berth login URL`."
+    ),
+    "bad-token-file": (
+        "The token cannot be read: the file is missing, not yours to read, or holds something else than one "
+        "token. Make a token with `berth token create --role user --name NAME` and name its file with `--token- "
+        "file FILE`, or log in again with `berth login URL`."
+    ),
+    "bad-usage": (
+        "The command line itself is wrong: a verb, a flag or a value that does not exist, or one that is missing. "
+        "Type what stands after the arrow; `berth VERB --help` lists the flags of a verb with an example."
+    ),
+    "bug": (
+        "Berth met something that its authors did not foresee. Run the command again with BERTH_DEBUG=1 before it "
+        "and report what it shows together with the version that the message names. The server and running work "
+        "are not affected by it."
+    ),
     "card-lost": (
         "The driver lists a card that no longer answers: it fell off the bus, or has to be reset. "
         "Berth gives it no work and keeps what runs on the other cards. "
@@ -16,6 +43,10 @@ CODES: dict[str, str] = {
         "Each object may hold node, index, uuid, model, memory_mib, driver, cuda, nvlink, util, mem_used_mib and the "
         "other fields that `berth cards --json` prints. While Berth runs, the last good content stays in use."
     ),
+    "connection-lost": (
+        "The connection broke while the server was answering, so it is not known whether the call had an effect. "
+        "Look with `berth jobs` or `berth events`, then type the command again where it is needed."
+    ),
     "declared-label": (
         "A gpu.* label on a node without an agent has a value that says nothing about cards. "
         "gpu.count and gpu.free are whole numbers, gpu.cards is a list of indices such as 2,3, gpu.memory is MiB or "
@@ -24,6 +55,24 @@ CODES: dict[str, str] = {
     "engine-away": (
         "The agent cannot reach the Docker daemon of its own node. It still reports cards, but sees no containers. "
         "Check that dockerd runs, that DOCKER_HOST names its socket, and that the agent's user may open it."
+    ),
+    "no-server": (
+        "Nothing answers at the address of the server. Start one with `berth up`, or name the one that you mean: "
+        "`berth login URL` keeps it, `--server URL` and BERTH_SERVER name it for one call. On another machine "
+        "look at its firewall, and at `berth up --listen`."
+    ),
+    "not-berth": (
+        "Something answers at this address, but not as a Berth does: a proxy, another program, or a server with "
+        "TLS that was called with http://. Use the address that `berth up` printed."
+    ),
+    "not-confirmed": (
+        "The question on the terminal was not answered with y, so nothing was done. Answer y, or add `-y` to the "
+        "command."
+    ),
+    "not-named": (
+        "While deploying a stack the server asked for a file or a shell variable that the stack files do not "
+        "name. The client sends only what the files name, so it stopped and nothing was sent. Check that you "
+        "speak to your own server: `berth version`."
     ),
     "nvidia-bindings-missing": (
         "NVIDIA cards are read through the Python package nvidia-ml-py, which is not installed here. "
@@ -52,6 +101,18 @@ CODES: dict[str, str] = {
     "simulate-unknown-node": (
         "--simulate or --cards names a node that the engine does not have. "
         "Use the names that the message lists, or * for every node."
+    ),
+    "unknown-code": (
+        "There is no error code of this name in this version. `berth explain` without a code lists all of them."
+    ),
+    "unreadable-file": (
+        "A file that was named on the command line cannot be read, or is far larger than such a file can be. "
+        "Check the path and its permissions; `-` stands for standard input where the verb says so."
+    ),
+    "untrusted-certificate": (
+        "The server's certificate is not signed by an authority that this machine knows, or not for this name. "
+        "Name the file of the authority with `--ca FILE` (`berth login URL --ca FILE` keeps it), or use the name "
+        "that the certificate is for."
     ),
     "vendor-unknown": (
         "--vendor takes auto, nvidia, declared or simulated. declared needs --cards FILE on an agent; "

@@ -1,0 +1,56 @@
+"""A job's output on the terminal: each line once, over broken connections; and what its end means for an exit code."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from berth.cli.verb import Session
+from berth.client.http import segment
+from berth.client.streams import LogFollower, Patience, log_lines
+
+OURS = frozenset({"start-failed", "wrong-cards", "lost-cards", "node-lost", "dependency"})
+"""Ends that are no command's own: its exit code then says nothing."""
+FAILED_AFTER_ACCEPTANCE = 125
+Query = dict[str, str | int | None]
+
+
+def output(session: Session, job: str, query: Query, follow: bool) -> Iterable[dict[str, Any]]:
+    """Lines of output, `{time, stream, text, task, attempt}`."""
+    if follow:
+        return LogFollower(session.client, job, query, lambda text: session.screen.note(f"berth: {text}"))
+    return log_lines(session.client, job, query)
+
+
+def write(line: dict[str, Any], slot: bool, all_to_stderr: bool = False) -> None:
+    """One line as the command wrote it, to the stream that it wrote to."""
+    out = sys.stderr if all_to_stderr or line.get("stream") == "stderr" else sys.stdout
+    out.write(f"{line['task'].rpartition('.')[2]} | {line['text']}" if slot else line["text"])
+    out.flush()
+
+
+def until_started(session: Session, job_id: str) -> dict[str, Any]:
+    """Wait until the job runs or has ended, and say why it waits; returns the job."""
+    retry = Patience(lambda text: session.screen.note(f"berth: {text}"))
+    told = ""
+    timeout_s = 1
+    while True:
+        answer = session.client.call("GET", f"/v1/jobs/{segment(job_id)}", {"wait": "running", "timeout": timeout_s})
+        retry.calm()
+        job: dict[str, Any] = answer.value
+        if job["state"] not in ("waiting", "starting"):
+            if told:
+                session.screen.note(f"berth: {job['name']} is {job['state']}")
+            return job
+        words = job.get("message") or job.get("reason") or ""
+        if job["state"] == "waiting" and words and words != told:
+            session.screen.note(f"berth: {job['name']} waits: {words}")
+            told = words
+        timeout_s = 10
+
+
+def own_exit_code(job: dict[str, Any]) -> int:
+    """The command's own exit code; 125 when it did not come to one because of Berth or the engine."""
+    code = job.get("exit_code")
+    if code is None or job.get("reason") in OURS:
+        return 0 if job["state"] == "succeeded" else FAILED_AFTER_ACCEPTANCE
+    return int(code)

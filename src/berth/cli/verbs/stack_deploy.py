@@ -1,0 +1,120 @@
+"""`berth stack deploy`: the files travel as one bundle; the server parses them, and asks for what they name."""
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from berth.cli.bundle import Bundle
+from berth.cli.images import auth_for, images_to_log_in_for
+from berth.cli.parser import duration, usage_error
+from berth.cli.plan import show_plan
+from berth.cli.verb import Session, Verb
+from berth.cli.words import ENDED, FINISHED, count, job_cards, job_nodes
+from berth.client.http import segment
+from berth.client.registry import known_registries
+
+SETTLE_S = 1.0
+"""How long to wait for the first decisions, to say at once what starts and what waits."""
+LOOK_S = 0.1
+Jobs = list[dict[str, Any]]
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-c", "--compose-file", dest="files", metavar="FILE", action="append", required=True,
+        help="a stack file; - reads standard input; several are merged as Docker does")  # fmt: skip
+    add("--plan", action="store_true", help="say what would happen, and do nothing")
+    add("--wait", action="store_true", help="wait until every task runs")
+    add("--timeout", metavar="T", type=duration, help="with --wait: give up after this time, such as 60s (exit 6)")
+    add("name", metavar="NAME", help="the stack's name")
+
+
+def _deploy(session: Session) -> int:
+    args = session.args
+    if args.timeout is not None and not args.wait:
+        raise usage_error("--timeout goes with --wait", "add --wait")
+    if args.plan:
+        return show_plan(session.screen, session.client, _send(session, {"plan": 1}))
+    answer = _send(session, {})
+    session.screen.warn(answer.get("warnings", []))
+    if session.screen.as_json:
+        session.screen.value(answer)
+    jobs = answer["jobs"]
+    if not session.screen.as_json:
+        jobs = _settled(session, jobs)
+        for line in summary(jobs, answer.get("changes", {})):
+            session.screen.say(line)
+    return _wait(session, args.timeout) if args.wait else 0
+
+
+def _send(session: Session, query: dict[str, str | int | None]) -> dict[str, Any]:
+    """Post the bundle, and again with what the server needs to see, until it has an answer."""
+    args = session.args
+    bundle = Bundle(args.files, session.environ)
+    while True:
+        images = images_to_log_in_for(bundle.text, known_registries(session.environ))
+        body = {"name": args.name, "bundle": bundle.body, "auth": auth_for(session, images)}
+        answer: dict[str, Any] = session.client.post("/v1/stacks", body, query)
+        if not answer.get("needs"):
+            return answer
+        bundle.add(answer["needs"])
+
+
+def _settled(session: Session, jobs: Jobs) -> Jobs:
+    """The jobs once each has started or knows why it waits."""
+    end = time.monotonic() + SETTLE_S
+    while any(job["state"] == "waiting" and not job.get("reason") for job in jobs) and time.monotonic() < end:
+        time.sleep(LOOK_S)
+        jobs = session.client.items(f"/v1/stacks/{segment(session.args.name)}")
+    return jobs
+
+
+def summary(jobs: Jobs, changes: dict[str, str]) -> Iterator[str]:
+    """One line per job: what was done to it and what it does now, with what to type where it waits."""
+    for job in jobs:
+        change = {"create": "created", "update": "updated", "keep": "unchanged"}.get(changes.get(job["name"], ""), "")
+        yield f"{job['name']}: " + "; ".join(part for part in (change, state_in_words(job)) if part)
+
+
+def state_in_words(job: dict[str, Any]) -> str:
+    """A job's state with its node and cards, or with why it waits and what to type then."""
+    if job["state"] == "waiting":
+        return f"waits: {job.get('message') or job.get('reason') or 'no decision yet'} (berth why {job['name']})"
+    place = f" on {job_nodes(job)}" if job_nodes(job) and job["state"] not in FINISHED else ""
+    cards = f" with {count(job_cards(job), 'card')}" if job_cards(job) else ""
+    return f"{job['state']}{place}{cards}"
+
+
+def _wait(session: Session, timeout_s: float | None) -> int:
+    """Show what changes until every task runs or has ended; 0, 1 when one failed, 6 when the time is over."""
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    told: dict[str, str] = {}
+    while True:
+        jobs = session.client.items(f"/v1/stacks/{segment(session.args.name)}")
+        for job in jobs:
+            words = state_in_words(job)
+            if told.get(job["name"]) != words:
+                session.screen.note(f"{job['name']}: {words}")
+                told[job["name"]] = words
+        code = exit_code(jobs)
+        if code != 6 or (end is not None and time.monotonic() >= end):
+            return code
+        time.sleep(LOOK_S * 2)
+
+
+def exit_code(jobs: Jobs) -> int:
+    """1 when a job failed or was cancelled, 0 when every task runs or has ended well, else 6."""
+    if any(job["state"] in ("failed", "cancelled") for job in jobs):
+        return 1
+    tasks = [task for job in jobs if job["state"] not in FINISHED for task in job.get("tasks", [])]
+    return 0 if all(task["state"] == "running" or task["state"] in ENDED for task in tasks) else 6
+
+
+DEPLOY = Verb(
+    "berth stack deploy -c docker-compose.yml gpu-job",
+    _arguments,
+    _deploy,
+    about="Deploying again under a known name updates only what changed. With --plan: exit 0 all starts now, 6 some of "
+    "it would wait, 2 some of it can never run.",
+)
