@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from berth.model.spec import TaskSpec
+
 LifeState = Literal["pending", "starting", "running", "exited", "unknown"]
 
 
@@ -31,6 +33,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     `node` is the engine's node id. `pending`: nothing holds a card yet. `unknown`: its node is silent.
     `exited`: the processes are gone. `killed` says that a person ended it with the engine's tools.
     `labels` are the container's; `object_id` is the slot's object ("" where the engine has none).
+    `spec` is what its job runs, read back from the engine where containers carry it (for a rebuild).
     """
 
     task: str
@@ -49,12 +52,15 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float | None = None
     ended_at: float | None = None
     labels: dict[str, str] = {}
+    spec: TaskSpec | None = None
 
 
 class SlotObject(msgspec.Struct, frozen=True, kw_only=True):
     """The engine's object of one slot (a Swarm service). `attempt` 0: prepared, no run granted yet.
 
-    `replicas` is what it asks for now; `image`, `constraints` are shown so that edits by hand are found.
+    `replicas` is what it asks for now; `constraints` are shown so that edits by hand are found. `digest` changes only
+    with what the object asks for (`version` also changes with the engine's own notes on it: send it, but do not
+    take a new one for an edit). `spec` is what the job runs, read back from the engine (for a rebuild).
     """
 
     id: str
@@ -68,6 +74,8 @@ class SlotObject(msgspec.Struct, frozen=True, kw_only=True):
     constraints: tuple[str, ...] = ()
     native: bool = False
     created_at: float = 0.0
+    digest: str = ""
+    spec: TaskSpec | None = None
 
 
 class Other(msgspec.Struct, frozen=True, kw_only=True):

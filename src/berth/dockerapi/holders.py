@@ -1,0 +1,26 @@
+"""By which words a container or service of somebody else asks for cards, read from its environment and resources."""
+
+from collections.abc import Iterable, Mapping
+
+NO_CARDS = ("", "void", "none")
+CARD_KINDS = ("gpu", "nvidia-gpu")
+"""Kinds of generic resources that mean cards, in lower case."""
+
+Asks = tuple[bool, tuple[str, ...]]
+"""Whether it takes cards at all, and by which names; no names: which ones is not known."""
+
+
+def by_environment(env: Iterable[str], inherited: Mapping[str, str] | None = None) -> Asks:
+    """Cards asked for by NVIDIA_VISIBLE_DEVICES or NV_GPU; what the image itself sets does not count."""
+    values = dict(pair.partition("=")[::2] for pair in env)
+    given = {name: value for name, value in values.items() if (inherited or {}).get(name) != value}
+    visible = given.get("NVIDIA_VISIBLE_DEVICES")
+    if visible in NO_CARDS:
+        return False, ()
+    named = _names(visible) or _names(given.get("NV_GPU"))
+    return visible is not None or bool(named), named
+
+
+def _names(value: str | None) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in (value or "").split(",") if part.strip())
+    return () if "all" in names or names == ("none",) or names == ("void",) else names

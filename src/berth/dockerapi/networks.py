@@ -1,0 +1,108 @@
+"""Creates and removes the networks of a stack, for both Docker engines; what exists stays as it is."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from berth.dockerapi import marks, shapes
+from berth.dockerapi.client import Docker, segment
+from berth.model.errors import EngineError, Problem
+from berth.model.job import Network, Stack
+
+IN_USE_TRIES = 12
+IN_USE_PAUSE_S = 0.5
+PREDEFINED = ("bridge", "host", "none", "ingress")
+
+
+class _Known(
+    msgspec.Struct,
+    rename={"id": "Id", "name": "Name", "scope": "Scope", "labels": "Labels", "attachable": "Attachable"},
+):
+    id: str
+    name: str
+    scope: str = ""
+    labels: dict[str, str] | None = None
+    attachable: bool = False
+
+
+class Networks:
+    """Networks of one daemon or Swarm; `driver` is the one that a network gets that names none."""
+
+    def __init__(self, docker: Docker, driver: str, swarm: bool) -> None:
+        self._docker = docker
+        self._driver = driver
+        self._swarm = swarm
+
+    async def problems(self, wanted: tuple[Network, ...]) -> tuple[Problem, ...]:
+        """External networks that are not there, or not for the whole Swarm."""
+        found = []
+        for network in wanted:
+            if not network.external or network.name in PREDEFINED:
+                continue
+            there = await self._find(network.name)
+            if there is None or (self._swarm and there.scope != "swarm"):
+                found.append(_missing(network.name, there is not None, self._swarm))
+        return tuple(found)
+
+    async def ensure(self, stack: Stack) -> None:
+        """Create what is missing; a repeat finds it there."""
+        for network in stack.networks:
+            if network.external or await self._find(network.name):
+                continue
+            try:
+                await self._docker.send("/networks/create", self._wanted(network, stack.name))
+            except EngineError as error:
+                if error.problems[0].code != "engine-conflict":
+                    raise
+
+    async def remove(self, stack: Stack) -> None:
+        """Remove the stack's own; one that is in use is tried again for some seconds."""
+        for network in stack.networks:
+            there = None if network.external else await self._find(network.name)
+            if there and (there.labels or {}).get(marks.NAMESPACE) == stack.name:
+                await self._remove(there)
+
+    async def _remove(self, network: _Known) -> None:
+        for left in reversed(range(IN_USE_TRIES)):
+            try:
+                await self._docker.send(f"/networks/{segment(network.id)}", method="DELETE")
+                return
+            except EngineError as error:
+                if error.problems[0].code == "engine-object-gone":
+                    return
+                if not left or not _in_use(error):
+                    raise
+            await asyncio.sleep(IN_USE_PAUSE_S)
+
+    async def _find(self, name: str) -> _Known | None:
+        answer = await self._docker.read("/networks", {"filters": {"name": [name]}})
+        known = [network for network in msgspec.json.decode(answer, type=list[_Known]) if network.name == name]
+        return max(known, key=lambda network: network.scope == "swarm", default=None)
+
+    def _wanted(self, network: Network, stack: str) -> dict[str, Any]:
+        pools = [{"Subnet": subnet} for subnet in network.subnets]
+        return {
+            "Name": network.name,
+            "Driver": network.driver or self._driver,
+            "Options": network.driver_opts,
+            "Internal": network.internal,
+            "CheckDuplicate": True,
+            "Labels": {**network.labels, marks.NAMESPACE: stack},
+            **shapes.kept({"IPAM": {"Config": pools} if pools else None, "Attachable": network.attachable}),
+        }
+
+
+def _in_use(error: EngineError) -> bool:
+    return any(mark in str(error) for mark in ("in use", "active endpoints"))
+
+
+def _missing(name: str, local: bool, swarm: bool) -> Problem:
+    kind = " --driver overlay" if swarm else ""
+    state = "exists on this node only, not in the Swarm" if local else "does not exist"
+    return Problem(
+        code="network-missing",
+        message=f"The external network {name} {state}.",
+        hint=f"Create it: `docker network create{kind} {name}`.",
+        field="networks",
+    )

@@ -1,0 +1,200 @@
+"""The few fields of Swarm's answers that Berth reads, decoded from the raw bytes and nothing else of them."""
+
+from datetime import datetime
+
+import msgspec
+
+
+class Record(msgspec.Struct, rename="pascal"):
+    """Base of records whose fields are spelled `ContainerSpec` on the wire and `container_spec` here."""
+
+
+class Version(Record):
+    index: int = 0
+
+
+class Constraints(Record):
+    constraints: list[str] | None = None
+
+
+class NamedResource(Record):
+    kind: str = ""
+    value: str = ""
+
+
+class Discrete(Record):
+    kind: str = ""
+    value: int = 0
+
+
+class GenericResource(Record):
+    named_resource_spec: NamedResource | None = None
+    discrete_resource_spec: Discrete | None = None
+
+
+class Reservation(msgspec.Struct, rename={"cpu": "NanoCPUs", "memory": "MemoryBytes", "generic": "GenericResources"}):
+    cpu: int = 0
+    memory: int = 0
+    generic: list[GenericResource] | None = None
+
+
+class Resources(Record):
+    reservations: Reservation | None = None
+
+
+class ContainerSpec(Record):
+    image: str = ""
+    labels: dict[str, str] | None = None
+    env: list[str] | None = None
+    user: str = ""
+
+
+class TaskTemplate(Record):
+    container_spec: ContainerSpec | None = None
+    placement: Constraints | None = None
+    resources: Resources | None = None
+
+
+class Replicated(Record):
+    replicas: int = 0
+
+
+class Mode(Record):
+    replicated: Replicated | None = None
+
+
+class ServiceSpec(Record):
+    name: str
+    labels: dict[str, str] | None = None
+    task_template: TaskTemplate = TaskTemplate()
+    mode: Mode = Mode()
+
+
+class RawService(msgspec.Struct, rename={"id": "ID", "version": "Version", "created": "CreatedAt", "spec": "Spec"}):
+    """A service whose spec is still bytes: only a service that changed is decoded further."""
+
+    id: str
+    version: Version
+    created: datetime
+    spec: msgspec.Raw
+
+
+class ContainerStatus(msgspec.Struct, rename={"container": "ContainerID", "exit_code": "ExitCode"}):
+    container: str = ""
+    exit_code: int = 0
+
+
+class TaskStatus(Record):
+    timestamp: datetime
+    state: str
+    err: str = ""
+    message: str = ""
+    container_status: ContainerStatus | None = None
+
+
+class RawTask(
+    msgspec.Struct,
+    rename={
+        "id": "ID",
+        "version": "Version",
+        "created": "CreatedAt",
+        "service": "ServiceID",
+        "slot": "Slot",
+        "node": "NodeID",
+        "status": "Status",
+        "desired": "DesiredState",
+        "spec": "Spec",
+        "resources": "AssignedGenericResources",
+    },
+):
+    """A task whose spec is still bytes."""
+
+    id: str
+    version: Version
+    created: datetime
+    status: TaskStatus
+    desired: str
+    spec: msgspec.Raw
+    service: str = ""
+    slot: int = 0
+    node: str = ""
+    resources: list[GenericResource] | None = None
+
+
+class Platform(msgspec.Struct, rename={"arch": "Architecture", "os": "OS"}):
+    arch: str = ""
+    os: str = ""
+
+
+class Capacity(msgspec.Struct, rename={"cpu": "NanoCPUs", "memory": "MemoryBytes"}):
+    cpu: int = 0
+    memory: int = 0
+
+
+class EngineFacts(Record):
+    engine_version: str = ""
+    labels: dict[str, str] | None = None
+
+
+class Description(Record):
+    hostname: str = ""
+    platform: Platform = Platform()
+    resources: Capacity = Capacity()
+    engine: EngineFacts = EngineFacts()
+
+
+class NodeSpec(Record):
+    labels: dict[str, str] | None = None
+    role: str = ""
+    availability: str = "active"
+
+
+class NodeStatus(Record):
+    state: str = "unknown"
+    addr: str = ""
+
+
+class ManagerStatus(Record):
+    addr: str = ""
+
+
+class NodeRecord(
+    msgspec.Struct,
+    rename={
+        "id": "ID",
+        "version": "Version",
+        "spec": "Spec",
+        "description": "Description",
+        "status": "Status",
+        "manager": "ManagerStatus",
+    },
+):
+    id: str
+    version: Version
+    spec: NodeSpec
+    description: Description = Description()
+    status: NodeStatus = NodeStatus()
+    manager: ManagerStatus | None = None
+
+
+class SwarmInfo(
+    msgspec.Struct,
+    rename={"state": "LocalNodeState", "node": "NodeID", "managing": "ControlAvailable", "cluster": "Cluster"},
+):
+    state: str = "inactive"
+    node: str = ""
+    managing: bool = False
+    cluster: "ClusterInfo | None" = None
+
+
+class ClusterInfo(msgspec.Struct, rename={"id": "ID"}):
+    id: str = ""
+
+
+class Info(Record):
+    """What `GET /info` says: only what decides whether Berth can work here."""
+
+    name: str = ""
+    security_options: list[str] | None = None
+    swarm: SwarmInfo = SwarmInfo()
+    live_restore_enabled: bool = False
