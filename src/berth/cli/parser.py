@@ -12,9 +12,21 @@ GLOBAL = {"--server": "server", "--token-file": "token_file", "--ca": "ca"}
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises ClientError instead of ending the process."""
+    """Raises ClientError instead of ending the process; its usage names the verb's own flags, the first `own`."""
 
     example = ""
+    own = 0
+
+    def format_usage(self) -> str:
+        """The usage, of the verb's own flags alone: those that all verbs have are listed below it."""
+        formatter = self._get_formatter()
+        formatter.add_usage(None, self._actions[: self.own], [])
+        return formatter.format_help()
+
+    def format_help(self) -> str:
+        """The whole help."""
+        self.usage = self.format_usage().removeprefix("usage: ").rstrip()
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the line that was typed, and what to type instead."""
@@ -47,7 +59,7 @@ def verb_parser(name: str, summary: str, verb: Verb) -> Parser:
     )
     parser.example = verb.example
     verb.arguments(parser)
-    parser.usage = parser.format_usage().removeprefix("usage: ").rstrip()  # of its own flags: the shared ones are below
+    parser.own = len(parser.actions)
     _shared(parser, verb)
     return parser
 

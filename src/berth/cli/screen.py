@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -62,8 +61,15 @@ class Screen:
         print("\x1b[H\x1b[2J" if self.terminal else "", end="" if self.terminal else "\n")
 
     def _lines(self, columns: list[Column], rows: list[list[str]]) -> list[str]:
-        width = shutil.get_terminal_size().columns if self.terminal else None
-        return render(columns, rows, width, self._paint)
+        return render(columns, rows, self._width(), self._paint)
+
+    def _width(self) -> int | None:
+        """Cells of the terminal's line; None where nothing is to be cut."""
+        if not self.terminal:
+            return None
+        import shutil
+
+        return shutil.get_terminal_size().columns
 
     def _paint(self, word: str) -> str:
         kind = "good" if word in _GOOD else "busy" if word in _BUSY else "bad" if word in _BAD else ""

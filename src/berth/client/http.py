@@ -104,8 +104,7 @@ class Client:
             if connection.sock is not None:
                 connection.sock.settimeout(None)
                 connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            while line := response.readline():
-                yield line.decode("utf-8", "replace").rstrip("\r\n")
+            yield from _lines(response)
         except (OSError, http.client.HTTPException) as error:
             raise Lost(self.target.server, error) from error
         finally:
@@ -212,6 +211,17 @@ class Client:
 def segment(text: str) -> str:
     """A name or id as one part of a path."""
     return quote(text, safe="")
+
+
+def _lines(response: http.client.HTTPResponse) -> Iterator[str]:
+    """Lines as they come. Not by `readline`: that takes a broken connection for the end of the stream."""
+    rest = b""
+    while part := response.read1(65536):
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace").removesuffix("\r")
+    if rest:
+        yield rest.decode("utf-8", "replace")
 
 
 def _address(path: str, query: Query | None) -> str:

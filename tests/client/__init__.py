@@ -1,0 +1,1 @@
+"""The HTTP client, against peers that behave and misbehave on real sockets."""
