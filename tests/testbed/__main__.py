@@ -30,9 +30,7 @@ def up(arguments: argparse.Namespace) -> object:
     lab = Lab(arguments.prefix, arguments.subnet)
     lab.__enter__()
     try:
-        swarm = Swarm(
-            lab, arguments.nodes, variant=arguments.variant, cards=arguments.cards if arguments.nvidia else 0
-        )
+        swarm = Swarm(lab, arguments.nodes, variant=arguments.variant, cards=arguments.cards if arguments.nvidia else 0)
         if arguments.swarm:
             swarm.__enter__()
         else:
@@ -61,9 +59,7 @@ def status(arguments: argparse.Namespace) -> object:
     lab = Lab(arguments.prefix, arguments.subnet)
     if not lab.kept.exists():
         return {"up": False}
-    alive = {
-        record.parent.name: bool(Process.load(record)) for record in lab.folder.glob("*/dockerd.process")
-    }
+    alive = {record.parent.name: bool(Process.load(record)) for record in lab.folder.glob("*/dockerd.process")}
     document = json.loads(lab.kept.read_text())
     for name, node in document["nodes"].items():
         document["nodes"][name] = {**node, "running": alive.get(str(node["number"]), False)}
@@ -107,9 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         verb.set_defaults(action=action)
         if action is up:
             verb.add_argument("--nodes", type=int, default=3, help="how many hosts (3)")
-            verb.add_argument(
-                "--variant", choices=("debian", "today"), default="debian", help="which Docker (debian)"
-            )
+            verb.add_argument("--variant", choices=("debian", "today"), default="debian", help="which Docker (debian)")
             verb.add_argument("--swarm", action="store_true", help="join them to a Swarm")
             verb.add_argument("--nvidia", action="store_true", help="NVIDIA's runtime on stand-in cards")
             verb.add_argument("--cards", type=int, default=2, help="cards per host with --nvidia (2)")

@@ -90,9 +90,7 @@ def _go(
     (folder / "tools.go").write_text(f"//go:build tools\n\npackage tools\n\n{imports}")
     env = _go_environment() | {"CGO_ENABLED": "1" if cgo else "0"}
     run(["go", "mod", "tidy"], cwd=folder, env=env, timeout=600)
-    run(
-        ["go", "build", "-trimpath", "-o", f"{folder}/", *flags, *packages], cwd=folder, env=env, timeout=1500
-    )
+    run(["go", "build", "-trimpath", "-o", f"{folder}/", *flags, *packages], cwd=folder, env=env, timeout=1500)
     for rest in ("go.mod", "go.sum", "tools.go"):
         (folder / rest).unlink()
 

@@ -81,6 +81,7 @@ class DockerHost:
 
     def start(self, timeout: float = 30) -> None:
         """Start the daemon, also again after `stop` or `kill`, and wait until it answers."""
+        self._forget_dead_containerd()
         inside = ["unshare", "-u", "-m", "sh", "-c", ENTER, "sh", self.name, str(self.folder)]
         argv = ["nsenter", f"--net={self.lab.network.namespace(self.number)}", *inside]
         self.process = process = spawn(argv, self.log, {"PATH": self._path(), "HOME": "/root"})
@@ -154,6 +155,12 @@ class DockerHost:
             raise TestbedError(f"{self.name} was never started")
         return self.process
 
+    def _forget_dead_containerd(self) -> None:
+        """Remove the pid file of a containerd that is dead but not buried: dockerd would wait for its answer."""
+        record = self.folder / "exec" / "containerd" / "containerd.pid"
+        if record.exists() and Process.of(int(record.read_text() or 0)) is None:
+            record.unlink()
+
     def _path(self) -> str:
         return ":".join([*map(str, self._parts), SYSTEM_PATH])
 
@@ -163,11 +170,10 @@ class DockerHost:
             "exec-root": str(self.folder / "exec"),
             "pidfile": str(self.folder / "dockerd.pid"),
             "hosts": [self.url],
+            "insecure-registries": [f"{self.lab.network.subnet}.0/24"],
         }
         if self.variant == "debian":
-            document["deprecated-key-path"] = str(
-                self.folder / "key.json"
-            )  # else all hosts are one engine ID
+            document["deprecated-key-path"] = str(self.folder / "key.json")  # else all hosts are one engine ID
         if self.cards:
             document |= nvidia.daemon_settings(self.folder)
         if self.certificates:

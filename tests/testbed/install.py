@@ -33,9 +33,7 @@ def missing(packages: Sequence[str] = PACKAGES) -> list[str]:
     """Return those of the Debian packages that are not installed."""
     if not shutil.which("dpkg-query"):
         raise TestbedError("the testbed installs its parts by apt: use a Debian 12 machine or container")
-    listed = run(
-        ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n", *packages], check=False
-    ).stdout
+    listed = run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n", *packages], check=False).stdout
     installed = {line.split()[1] for line in listed.splitlines() if line.startswith("installed ")}
     return [package for package in packages if package not in installed]
 

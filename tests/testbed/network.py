@@ -61,9 +61,7 @@ class Network:
         """Make the namespace and the cable of host `number`; its end of the cable is called eth0."""
         name, cable = self.namespace(number).name, self.cable(number)
         run(["ip", "netns", "add", name])
-        run(
-            ["ip", "link", "add", cable, "master", self.bridge, "type", "veth", "peer", "eth0", "netns", name]
-        )
+        run(["ip", "link", "add", cable, "master", self.bridge, "type", "veth", "peer", "eth0", "netns", name])
         run(["ip", "link", "set", cable, "up"])
         inside = f"link set lo up\naddress add {self.address(number)}/24 dev eth0\nlink set eth0 up\n"
         run(["ip", "-n", name, "-batch", "-"], stdin=inside)

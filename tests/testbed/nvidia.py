@@ -65,9 +65,7 @@ def lose(container: str, card: Card) -> None:
 
 def _cdi(cards: list[Card]) -> dict[str, object]:
     named = {name: [card] for card in cards for name in (str(card.index), card.uuid)}
-    devices = [
-        {"name": name, "containerEdits": _edits(held)} for name, held in [*named.items(), ("all", cards)]
-    ]
+    devices = [{"name": name, "containerEdits": _edits(held)} for name, held in [*named.items(), ("all", cards)]]
     return {"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": devices}
 
 

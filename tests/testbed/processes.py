@@ -40,9 +40,7 @@ def run(
             errors="replace",
         )
     except FileNotFoundError as error:
-        raise TestbedError(
-            f"{words[0]} is not on this machine: run `python -m tests.testbed install`"
-        ) from error
+        raise TestbedError(f"{words[0]} is not on this machine: run `python -m tests.testbed install`") from error
     except subprocess.TimeoutExpired as error:
         raise TestbedError(f"no end within {timeout:g} s: {' '.join(words)}") from error
     if check and done.returncode:
@@ -158,9 +156,7 @@ def command_lines() -> dict[int, list[str]]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                lines[int(folder.name)] = (
-                    (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                )
+                lines[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
     return lines

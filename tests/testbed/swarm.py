@@ -1,7 +1,7 @@
 """A real Swarm of several Docker hosts on this machine, its first node the manager."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -12,7 +12,10 @@ from .processes import TestbedError
 
 
 class Swarm:
-    """Context manager: hosts gpu-1 to gpu-N, joined, the images on each; the first `managers` manage."""
+    """Context manager: hosts gpu-1 to gpu-N, joined, the images on each; the first `managers` manage.
+
+    `cards` is what each node has, or a table by node name of those that have any.
+    """
 
     def __init__(
         self,
@@ -20,16 +23,16 @@ class Swarm:
         nodes: int = 3,
         *,
         variant: Variant = "debian",
-        cards: int = 0,
+        cards: int | Mapping[str, int | Sequence[str]] = 0,
         managers: int = 1,
         settings: Mapping[str, object] | None = None,
     ) -> None:
         """Lay the hosts out; nothing runs before the Swarm is entered."""
         self.managers = managers
-        self.nodes = [
-            DockerHost(lab, f"gpu-{number}", variant=variant, cards=cards, settings=settings)
-            for number in range(1, nodes + 1)
-        ]
+        self.nodes = []
+        for name in (f"gpu-{number}" for number in range(1, nodes + 1)):
+            held = cards.get(name, 0) if isinstance(cards, Mapping) else cards
+            self.nodes.append(DockerHost(lab, name, variant=variant, cards=held, settings=settings))
 
     def __enter__(self) -> "Swarm":
         """Start the daemons side by side and join them."""
@@ -37,9 +40,7 @@ class Swarm:
             with ThreadPoolExecutor(4) as pool:
                 list(pool.map(DockerHost.__enter__, self.nodes))
                 self.manager.docker("swarm", "init", "--advertise-addr", self.manager.address)
-                tokens = [
-                    self.token("manager" if node in self._managing() else "worker") for node in self.nodes
-                ]
+                tokens = [self.token("manager" if node in self._managing() else "worker") for node in self.nodes]
                 list(pool.map(self._join, self.nodes[1:], tokens[1:]))
         except BaseException:
             self.remove()
