@@ -1,4 +1,4 @@
-"""One suite for every vendor: three verbs, the same promises; NVIDIA's runs on its real bindings over a fake library."""
+"""One suite for every vendor: three verbs, the same promises; NVIDIA's on its real bindings over a fake library."""
 
 import json
 import shutil

@@ -6,6 +6,11 @@ CODES: dict[str, str] = {
         "It runs as an ordinary user or in a container without the host's processes. "
         "Run `berth agent` as root on the host, or its container with `--pid=host`."
     ),
+    "agent-refused": (
+        "The server answered the agent with a no: the token is unknown, revoked, expired, or not one for agents. "
+        "Make a new one on the server with `berth token create --role agent --node NAME > F` and start the agent with "
+        "`--token-file F`. A server that was restored from a backup may have forgotten younger tokens."
+    ),
     "bad-address": (
         "The address of a server is http:// or https://, a host, and a port: `berth login "
         "https://berth.example.org:7700`. A name or password in it is not taken: the token goes into a file or is "

@@ -79,13 +79,13 @@ class Cards(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     problems: tuple[Problem, ...] = ()
 
 
-class Uses(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="uses"):
+class Uses(msgspec.Struct, frozen=True, tag_field="kind", tag="uses"):
     """What the cards do now."""
 
     uses: tuple[Use, ...] = ()
 
 
-class Foreign(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="foreign"):
+class Foreign(msgspec.Struct, frozen=True, tag_field="kind", tag="foreign"):
     """All foreign containers with cards on this node, because something changed."""
 
     uses: tuple[ForeignUse, ...] = ()
@@ -119,7 +119,7 @@ Up: TypeAlias = Hello | Cards | Uses | Foreign | Container | Saw | Heartbeat
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="welcome"):
     """The hello is taken. An agent that is silent for `lease_s` seconds of the server's clock counts as away.
 
-    `node` is the node's name in Berth, which the agent's cards carry from then on.
+    `node` is the node's name in Berth; the server puts it on the agent's cards, whatever the agent calls itself.
     """
 
     lease_s: float

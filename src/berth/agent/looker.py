@@ -1,0 +1,88 @@
+"""Looks at one running container for `watch`: what Berth's own see, and whether somebody else's was given cards."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from berth.agent.aside import Aside
+from berth.agent.inspected import Inspected, read_container, read_image_variable, resolve
+from berth.agent.sight import Blind, Sight, look
+from berth.agent.verdict import judge
+from berth.dockerapi.client import Docker, segment
+from berth.model.card import Card
+from berth.model.errors import Problem
+from berth.model.wire import ForeignUse, Saw
+
+LOOK_S = 5.0
+
+
+class Looker:
+    """`cards` and `strict` are what the inventory knows at the moment: the cards, and whether a driver found them.
+
+    `local`: the daemon's containers are processes of this host. `blind` is set once a look was forbidden.
+    """
+
+    def __init__(
+        self, docker: Docker, local: bool, cards: Callable[[], tuple[Card, ...]], strict: Callable[[], bool]
+    ) -> None:
+        self.blind: Problem | None = None
+        self._docker, self._local, self._cards, self._strict = docker, local, cards, strict
+
+    async def see(self, container: str) -> Saw | ForeignUse | None:
+        """What there is to say of a container; None: nothing. Raises BerthError or msgspec.MsgspecError."""
+        found = read_container(await self._docker.read(f"/containers/{segment(container)}/json"))
+        if found.task:
+            return await self._own(found)
+        return await self._foreign(found) if found.running and not found.ours else None
+
+    async def _own(self, found: Inspected) -> Saw:
+        saw = Saw(task=found.task, attempt=found.attempt, container=found.id)
+        try:
+            verdict = judge(await self._sight(found), found, self._cards(), self._strict())
+        except Blind as why:
+            self.blind = _problem(why) if why.forbidden else self.blind
+            return msgspec.structs.replace(saw, looked=False, note=str(why))
+        return msgspec.structs.replace(saw, cards=verdict.cards, problem=verdict.problem)
+
+    async def _sight(self, found: Inspected) -> Sight:
+        """Look in a thread: what lies behind a container's /dev may not answer. Raises Blind."""
+        if not self._local:
+            raise Blind("its daemon is on another host than this agent", True)
+        if not found.running:
+            raise Blind("the container had ended before it could be looked at")
+        try:
+            return await Aside().run(partial(look, found.pid, found.id), LOOK_S)
+        except TimeoutError:
+            raise Blind(f"its /dev did not answer within {LOOK_S:g} s") from None
+
+    async def _foreign(self, found: Inspected) -> ForeignUse | None:
+        asked = found.asked_cards(await self._inherited(found))
+        if not asked:
+            return None
+        return ForeignUse(
+            container=found.id,
+            name=found.name,
+            image=found.image_name,
+            uid=_uid(found.pid) if self._local else None,
+            cards=resolve(asked, self._cards()),
+        )
+
+    async def _inherited(self, found: Inspected) -> str | None:
+        if found.visible is None:
+            return None
+        return read_image_variable(await self._docker.read(f"/images/{segment(found.image)}/json"))
+
+
+def _problem(why: Blind) -> Problem:
+    hint = "Run it as root on the host, or its container with --pid=host."
+    return Problem(code="agent-blind", message=f"The agent cannot check what containers see: {why}.", hint=hint)
+
+
+def _uid(pid: int) -> int | None:
+    try:
+        return os.stat(Path("/proc") / str(pid)).st_uid
+    except OSError:
+        return None
