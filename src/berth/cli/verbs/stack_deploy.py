@@ -107,8 +107,10 @@ def exit_code(jobs: Jobs) -> int:
     """1 when a job failed or was cancelled, 0 when every task runs or has ended well, else 6."""
     if any(job["state"] in ("failed", "cancelled") for job in jobs):
         return 1
-    tasks = [task for job in jobs if job["state"] not in FINISHED for task in job.get("tasks", [])]
-    return 0 if all(task["state"] == "running" or task["state"] in ENDED for task in tasks) else 6
+    open_jobs = [job for job in jobs if job["state"] not in FINISHED]
+    tasks = [task for job in open_jobs for task in job.get("tasks", [])]
+    ready = all(task["state"] == "running" or task["state"] in ENDED for task in tasks)
+    return 0 if ready and all(job["state"] == "running" for job in open_jobs) else 6
 
 
 DEPLOY = Verb(
