@@ -31,16 +31,16 @@ class Address(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class _Config(msgspec.Struct, rename={"current": "currentContext"}):
+class _Config(msgspec.Struct, frozen=True, rename={"current": "currentContext"}):
     current: str = ""
 
 
-class _Endpoint(msgspec.Struct, rename={"host": "Host", "skip": "SkipTLSVerify"}):
+class _Endpoint(msgspec.Struct, frozen=True, rename={"host": "Host", "skip": "SkipTLSVerify"}):
     host: str = ""
     skip: bool = False
 
 
-class _Context(msgspec.Struct, rename={"name": "Name", "endpoints": "Endpoints"}):
+class _Context(msgspec.Struct, frozen=True, rename={"name": "Name", "endpoints": "Endpoints"}):
     name: str
     endpoints: dict[str, _Endpoint] = {}
 

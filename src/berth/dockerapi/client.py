@@ -20,7 +20,9 @@ ANSWER_S = 30.0
 Query = Mapping[str, object]
 
 
-class Version(msgspec.Struct, rename={"version": "Version", "api": "ApiVersion", "minimum": "MinAPIVersion"}):
+class Version(
+    msgspec.Struct, frozen=True, rename={"version": "Version", "api": "ApiVersion", "minimum": "MinAPIVersion"}
+):
     """What the daemon says of itself: its own version, and the newest and oldest API that it speaks."""
 
     version: str

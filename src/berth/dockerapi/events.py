@@ -13,14 +13,16 @@ LAST_PAUSE_S = 5.0
 STEADY_S = 30.0
 
 
-class Subject(msgspec.Struct, rename={"id": "ID", "attributes": "Attributes"}):
+class Subject(msgspec.Struct, frozen=True, rename={"id": "ID", "attributes": "Attributes"}):
     """What an event is about: its id and attributes (a container's labels among them)."""
 
     id: str = ""
     attributes: dict[str, str] = {}
 
 
-class DockerEvent(msgspec.Struct, rename={"kind": "Type", "action": "Action", "actor": "Actor", "at_ns": "timeNano"}):
+class DockerEvent(
+    msgspec.Struct, frozen=True, rename={"kind": "Type", "action": "Action", "actor": "Actor", "at_ns": "timeNano"}
+):
     """One event as the daemon tells it: "container" "die" and whom it befell, at nanoseconds since the epoch."""
 
     kind: str = ""

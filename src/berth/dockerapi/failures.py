@@ -9,7 +9,7 @@ UNDECIDED = ("DeadlineExceeded", "deadline exceeded", "context canceled", "lost 
 GATEWAYS = (502, 504)
 
 
-class _Answer(msgspec.Struct):
+class _Answer(msgspec.Struct, frozen=True):
     message: str = ""
 
 

@@ -12,11 +12,11 @@ from berth.model.spec import FileRef, TaskSpec
 References = list[dict[str, Any]]
 
 
-class _Named(msgspec.Struct, rename="pascal"):
+class _Named(msgspec.Struct, frozen=True, rename="pascal"):
     name: str
 
 
-class _Stored(msgspec.Struct, rename={"id": "ID", "spec": "Spec"}):
+class _Stored(msgspec.Struct, frozen=True, rename={"id": "ID", "spec": "Spec"}):
     id: str
     spec: _Named
 

@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 
-class Record(msgspec.Struct, rename="pascal"):
+class Record(msgspec.Struct, frozen=True, rename="pascal"):
     """Base of records whose fields are spelled `ContainerSpec` on the wire and `container_spec` here."""
 
 
@@ -32,7 +32,9 @@ class GenericResource(Record):
     discrete_resource_spec: Discrete | None = None
 
 
-class Reservation(msgspec.Struct, rename={"cpu": "NanoCPUs", "memory": "MemoryBytes", "generic": "GenericResources"}):
+class Reservation(
+    msgspec.Struct, frozen=True, rename={"cpu": "NanoCPUs", "memory": "MemoryBytes", "generic": "GenericResources"}
+):
     cpu: int = 0
     memory: int = 0
     generic: list[GenericResource] | None = None
@@ -70,7 +72,9 @@ class ServiceSpec(Record):
     mode: Mode = Mode()
 
 
-class RawService(msgspec.Struct, rename={"id": "ID", "version": "Version", "created": "CreatedAt", "spec": "Spec"}):
+class RawService(
+    msgspec.Struct, frozen=True, rename={"id": "ID", "version": "Version", "created": "CreatedAt", "spec": "Spec"}
+):
     """A service whose spec is still bytes: only a service that changed is decoded further."""
 
     id: str
@@ -79,7 +83,7 @@ class RawService(msgspec.Struct, rename={"id": "ID", "version": "Version", "crea
     spec: msgspec.Raw
 
 
-class ContainerStatus(msgspec.Struct, rename={"container": "ContainerID", "exit_code": "ExitCode"}):
+class ContainerStatus(msgspec.Struct, frozen=True, rename={"container": "ContainerID", "exit_code": "ExitCode"}):
     container: str = ""
     exit_code: int = 0
 
@@ -94,6 +98,7 @@ class TaskStatus(Record):
 
 class RawTask(
     msgspec.Struct,
+    frozen=True,
     rename={
         "id": "ID",
         "version": "Version",
@@ -121,12 +126,12 @@ class RawTask(
     resources: list[GenericResource] | None = None
 
 
-class Platform(msgspec.Struct, rename={"arch": "Architecture", "os": "OS"}):
+class Platform(msgspec.Struct, frozen=True, rename={"arch": "Architecture", "os": "OS"}):
     arch: str = ""
     os: str = ""
 
 
-class Capacity(msgspec.Struct, rename={"cpu": "NanoCPUs", "memory": "MemoryBytes"}):
+class Capacity(msgspec.Struct, frozen=True, rename={"cpu": "NanoCPUs", "memory": "MemoryBytes"}):
     cpu: int = 0
     memory: int = 0
 
@@ -160,6 +165,7 @@ class ManagerStatus(Record):
 
 class NodeRecord(
     msgspec.Struct,
+    frozen=True,
     rename={
         "id": "ID",
         "version": "Version",
@@ -179,6 +185,7 @@ class NodeRecord(
 
 class SwarmInfo(
     msgspec.Struct,
+    frozen=True,
     rename={"state": "LocalNodeState", "node": "NodeID", "managing": "ControlAvailable", "cluster": "Cluster"},
 ):
     state: str = "inactive"
@@ -187,7 +194,7 @@ class SwarmInfo(
     cluster: "ClusterInfo | None" = None
 
 
-class ClusterInfo(msgspec.Struct, rename={"id": "ID"}):
+class ClusterInfo(msgspec.Struct, frozen=True, rename={"id": "ID"}):
     id: str = ""
 
 
