@@ -13,7 +13,7 @@ from berth.model.event import Event
 from berth.model.job import Attempt, Job, Network, Stack, Task
 from berth.model.launch import CardMount, Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Observed
+from berth.model.seen import Observed, SlotObject
 from berth.model.spec import TaskSpec
 from berth.model.token import Token
 from berth.model.wire import Down, Up
@@ -153,7 +153,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     `slot_objects`: a slot has an object of its own that exists before the run (prepare) and whose removal by a
     person is a cancel. `native`: the engine places services without cards itself. `node_labels`: nodes carry
     labels that Berth may write. `many_nodes`: more than one node. `secrets`: it has a store of secrets and configs.
-    `shm`: shm_size can be set. `host_gids`: group names are resolved by the engine from the image, not the host.
+    `shm`: shm_size can be set. `hints_all`: `changes` tells of every start and
+    end, so that looking unasked is only a backstop.
     """
 
     slot_objects: bool = False
@@ -162,6 +163,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     many_nodes: bool = False
     secrets: bool = False
     shm: bool = True
+    hints_all: bool = False
 
 
 class EngineIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,6 +229,10 @@ class Engine(Protocol):
 
     async def apply_native(self, launch: Launch) -> Handle:
         """Create or update the native service of a job (its replicas included), as the engine's own CLI would."""
+        ...
+
+    async def restore_replicas(self, seen: SlotObject) -> None:
+        """A person scaled a slot's object: set it back to one replica (the job is scaled instead)."""
         ...
 
     def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:

@@ -27,6 +27,7 @@ from berth.model.change import (
 )
 from berth.model.event import Event
 from berth.model.job import Job, Stack, Task
+from berth.model.lifecycle import OCCUPYING, QUEUED
 from berth.model.node import Node
 from berth.model.plan import Wait
 from berth.model.seen import Life
@@ -61,6 +62,11 @@ class Cluster:
         self.open_tasks: dict[str, None] = {}
         self.names: dict[str, dict[str, None]] = {}
         self.natives: dict[str, tuple[Life, ...]] = {}
+        self.waiting: dict[str, None] = {}
+        self.booked: dict[str, tuple[int, int]] = {}
+        self.others_booked: dict[str, tuple[int, int]] = {}
+        self.stale_views: set[str] = set()
+        self._occupied: dict[str, tuple[str, int, int]] = {}
         self.waits: dict[str, Wait] = {}
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self.last_event = loaded.last_event
@@ -134,7 +140,8 @@ class Cluster:
                 self._drop_card(uuid)
             case DropNode(name=name):
                 self.nodes.pop(name, None)
-                self._changed("nodes")
+                self.stale_views.add(name)
+                self._changed("nodes", "cards")
             case DropTask(id=task_id):
                 self._drop_task(task_id)
             case PutStack(stack=stack):
@@ -187,21 +194,47 @@ class Cluster:
             self.open_tasks.pop(task.id, None)
         else:
             self.open_tasks[task.id] = None
-        if task.state not in ("waiting", "prepared"):
+        if task.state in QUEUED or task.wants_replace:
+            self.waiting[task.id] = None
+        else:
+            self.waiting.pop(task.id, None)
             self.waits.pop(task.id, None)
+        self._occupy(task)
         self._changed("jobs", "cards")
+
+    def _occupy(self, task: Task) -> None:
+        """Keep what tasks reserve of each node's CPU and memory."""
+        node, cpu, memory = self._occupied.pop(task.id, ("", 0, 0))
+        if node:
+            had = self.booked[node]
+            self.booked[node] = (had[0] - cpu, had[1] - memory)
+            self.stale_views.add(node)
+        job = self.jobs.get(task.job)
+        if task.node and task.state in OCCUPYING and job is not None and not job.native:
+            ask = job.spec.request
+            has = self.booked.get(task.node, (0, 0))
+            self._occupied[task.id] = (task.node, ask.cpu_nano, ask.memory_bytes)
+            self.booked[task.node] = (has[0] + ask.cpu_nano, has[1] + ask.memory_bytes)
+            self.stale_views.add(task.node)
+
+    def set_others(self, booked: dict[str, tuple[int, int]]) -> None:
+        """What work that is not Berth's reserves on each node: (1e-9 CPUs, bytes)."""
+        if booked != self.others_booked:
+            self.stale_views |= booked.keys() | self.others_booked.keys()
+            self.others_booked = booked
 
     def _drop_task(self, task_id: str) -> None:
         job, _, slot = task_id.rpartition(".")
         self.tasks.get(job, {}).pop(int(slot), None)
-        self.open_tasks.pop(task_id, None)
-        self.waits.pop(task_id, None)
+        for index in (self.open_tasks, self.waiting, self.waits):
+            index.pop(task_id, None)
         self._changed("jobs")
 
     def _put_node(self, node: Node) -> None:
         old = self.nodes.get(node.name)
         self.nodes[node.name] = node
         self.node_cards.setdefault(node.name, set())
+        self.stale_views.add(node.name)
         if old is None or old.state != node.state or old.all_labels != node.all_labels or old.flag != node.flag:
             self._changed("nodes", "cards")
 
@@ -212,6 +245,7 @@ class Cluster:
         booked = sum(share.mib for share in self.holders.setdefault(card.uuid, {}).values())
         self.rooms[card.uuid] = Room(self.rooms[card.uuid].milli, max(0, card.memory_mib - booked))
         self.node_cards.setdefault(card.node, set()).add(card.uuid)
+        self.stale_views.add(card.node)
         self._changed("cards", "nodes")
 
     def _rename_card(self, old: str, card: Card) -> None:
@@ -232,6 +266,7 @@ class Cluster:
         self.holders.pop(uuid, None)
         if card is not None:
             self.node_cards.get(card.node, set()).discard(uuid)
+            self.stale_views.add(card.node)
         self._changed("cards", "nodes")
 
     def _take(self, task_id: str, shares: tuple[Share, ...]) -> None:
@@ -240,6 +275,7 @@ class Cluster:
             self.rooms[share.card] = Room(room.milli - share.milli, room.mib - share.mib)
             self.holders[share.card][task_id] = share
             self.grants.setdefault(task_id, {})[share.card] = share
+            self.stale_views.add(self.cards[share.card].node)
         self._changed("cards", "nodes")
 
     def _give(self, task_id: str, cards: tuple[str, ...] | None) -> None:
@@ -249,6 +285,7 @@ class Cluster:
             self.holders[uuid].pop(task_id, None)
             room = self.rooms[uuid]
             self.rooms[uuid] = Room(room.milli + share.milli, room.mib + share.mib)
+            self.stale_views.add(self.cards[uuid].node)
         if not held:
             self.grants.pop(task_id, None)
             task = self.task(task_id)

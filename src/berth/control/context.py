@@ -5,10 +5,14 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from berth.control.calls import Calls
 from berth.control.cluster import Cluster
+from berth.control.keeper import LogKeeper
+from berth.control.views import Views
 from berth.control.writer import Writer
 from berth.model.change import Batch, Note
 from berth.model.event import Event
+from berth.model.seen import Observed, SlotObject
 from berth.ports import Clock, Engine, LogStore, Store, Vendor
 
 
@@ -18,11 +22,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cluster_id: str
     engine: str
     address: str = ""
-    default_grace_s: float = 10.0
 
 
 class Control:
-    """One server's state and doors. `wake(kind)` runs a controller soon; `changed` fires after every commit."""
+    """One server's state and doors. `wake(kind)` runs a controller soon; `listen` hears of every commit.
+
+    `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
+    `busy_cards` are cards on which an agent sees a process, `agent_foreign` the reasons that agents give for cards
+    that others use. `host_groups` are this host's gids by group name.
+    """
 
     def __init__(
         self, cluster: Cluster, store: Store, engine: Engine, clock: Clock, logs: LogStore, settings: Settings
@@ -32,29 +40,64 @@ class Control:
         self.clock = clock
         self.logs = logs
         self.settings = settings
-        self.vendors: Mapping[str, Vendor] = {}
         self.writer = Writer(store, cluster, self._committed)
+        self.calls = Calls(clock, self._called, cluster.open_tasks)
+        self.keeper = LogKeeper(cluster, engine, logs, clock)
+        self.views = Views(cluster)
+        self.vendors: Mapping[str, Vendor] = {}
+        self.look: Observed | None = None
         self.engine_trouble = ""
+        self.looked = asyncio.Event()
+        self.credentials: dict[str, str] = {}
+        self.host_groups: dict[str, int] = {}
+        self.busy_cards: frozenset[str] = frozenset()
+        self.agent_foreign: dict[str, str] = {}
         self._bells: dict[str, asyncio.Event] = {}
         self._listeners: list[Callable[[Batch], None]] = []
 
-    def note(self, kind: str, message: str, **about: str) -> Note:
-        """An event of this moment; `about`: actor, job, task, node, card."""
-        return Note(Event(kind=kind, message=message, time=self.clock.now(), **about))  # type: ignore[arg-type]
+    def note(self, kind: str, message: str, actor: str = "berth", **about: str) -> Note:
+        """An event of this moment; `about`: job, task, node, card."""
+        event = Event(kind=kind, message=message, time=self.clock.now(), actor=actor)
+        return Note(msgspec.structs.replace(event, **about))
 
     def wake(self, *kinds: str) -> None:
-        """Ask the named controllers to run: "place", "bind", "reconcile", "reclaim", "label", "observe"."""
+        """Ask the named controllers to run: "place", "reconcile", "reclaim", "label", "observe"."""
         for kind in kinds:
             self.bell(kind).set()
+
+    def wake_at(self, when: float) -> None:
+        """Something is due at this time (seconds since the epoch): the alarm is set anew."""
+        if when > 0:
+            self.wake("alarm")
 
     def bell(self, kind: str) -> asyncio.Event:
         """The bell that wakes a controller."""
         return self._bells.setdefault(kind, asyncio.Event())
 
+    def trouble(self, what: str) -> None:
+        """Keep what the engine last complained about, for `why` and /readyz."""
+        self.engine_trouble = what
+
+    async def refresh(self) -> None:
+        """Look at the engine now and wait until nodes and cards are in line with it."""
+        self.looked.clear()
+        self.wake("observe")
+        await self.looked.wait()
+
+    def object_of(self, task_id: str) -> SlotObject | None:
+        """The slot's object as the last look showed it."""
+        seen = self.look.objects if self.look is not None else ()
+        return next((found for found in seen if found.task == task_id and not found.native), None)
+
     def listen(self, listener: Callable[[Batch], None]) -> Callable[[], None]:
         """Call `listener` with every committed batch, after the mirror has it; returns how to stop."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def _called(self, trouble: str) -> None:
+        if trouble:
+            self.trouble(trouble)
+        self.wake("observe")
 
     def _committed(self, batch: Batch) -> None:
         for listener in list(self._listeners):

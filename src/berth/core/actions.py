@@ -94,8 +94,8 @@ class Stop(msgspec.Struct, frozen=True):
     handle: Handle
 
 
-class Moved(msgspec.Struct, frozen=True):
-    """The slot's object has another version than remembered (an edit by hand): remember it, put it back."""
+class Edited(msgspec.Struct, frozen=True):
+    """The slot's object does not ask for what was last remembered: remember it, or put an edit by hand back."""
 
     task: str
     object: SlotObject
@@ -137,7 +137,7 @@ Action: TypeAlias = (
     | Unplaceable
     | Overdue
     | Stop
-    | Moved
+    | Edited
     | Rescaled
     | Sweep
     | Release

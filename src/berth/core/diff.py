@@ -30,6 +30,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     settled: Mapping[str, float]
     cluster: str
     now: float
+    stacks: frozenset[str] = frozenset()
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -107,7 +108,7 @@ def _slot_actions(slot: Slot, facts: Facts) -> Iterator[act.Action]:
             if slot.task.not_before <= facts.now and not slot.strays and slot.absent:
                 yield act.Again(slot.task.id)
         case _:
-            yield from _over(slot)
+            yield from _over(slot, facts)
 
 
 def _removed(slot: Slot, facts: Facts) -> bool:
@@ -130,7 +131,7 @@ def _queued(slot: Slot, facts: Facts) -> Iterator[act.Action]:
             yield act.Prepared(slot.task.id, slot.object)
         elif slot.absent:
             yield act.Prepare(slot.task.id)
-    elif slot.task.state == "prepared" and slot.object and slot.object.version != slot.task.object_version:
+    elif slot.task.state == "prepared" and slot.object is not None:
         yield from _edited(slot)
 
 
@@ -166,19 +167,17 @@ def _running(slot: Slot, facts: Facts) -> Iterator[act.Action]:
         yield act.Silent(slot.task.id)
     elif _overdue(slot, facts.now):
         yield act.Overdue(slot.task.id)
-    elif slot.object is not None and slot.object.version != slot.task.object_version:
+    elif slot.object is not None:
         yield from _edited(slot)
     yield from _stop_strays(slot)
 
 
 def _edited(slot: Slot) -> Iterator[act.Action]:
     assert slot.object is not None
-    if not slot.absent:
-        return
-    if slot.object.replicas != 1:
+    if slot.absent and slot.object.replicas != 1 and slot.object.attempt:
         yield act.Rescaled(slot.task.id, slot.object.replicas, slot.object)
-    else:
-        yield act.Moved(slot.task.id, slot.object)
+    elif slot.absent and slot.object.fingerprint != slot.task.fingerprint:
+        yield act.Edited(slot.task.id, slot.object)
 
 
 def _overdue(slot: Slot, now: float) -> bool:
@@ -216,14 +215,15 @@ def _fenced_or_silent(slot: Slot, facts: Facts) -> Iterator[act.Action]:
         yield act.Silent(slot.task.id)
 
 
-def _over(slot: Slot) -> Iterator[act.Action]:
-    """A finished task keeps nothing running; the object goes with a cancel, and with a job of its own."""
+def _over(slot: Slot, facts: Facts) -> Iterator[act.Action]:
+    """A finished task keeps nothing running; what is left goes with a cancel, its stack, or a job of its own."""
     yield from _stop_strays(slot)
     if slot.life is not None and slot.life.state in ("running", "starting"):
         yield act.Stop(slot.task.id, slot.handle)
         return
     leftover = slot.object is not None or slot.life is not None
-    if leftover and (not slot.job.stack or slot.task.reason in ("cancelled", "removed-on-engine")):
+    kept = slot.job.stack in facts.stacks and slot.task.reason not in ("cancelled", "removed-on-engine")
+    if leftover and not kept:
         yield act.Sweep(slot.handle, f"what is left of {slot.job.name}", slot.task.id)
 
 

@@ -56,6 +56,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `engine_id` is the container or engine task of the attempt. `stop_for` says why it is being stopped.
     `not_before` (seconds) is the end of a restart delay. `failed_at` holds the times of the ends that count
     against `max_attempts`. `reason`, `exit_code`, `error` describe the last end.
+    `wants_replace`: it runs an older generation until another grant (`next_node`, `next_cards`) is committed.
+    `fingerprint` is what the slot's object asked for when the attempt began.
     `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
     """
 
@@ -82,7 +84,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     granted_at: float | None = None
     started_at: float | None = None
     ended_at: float | None = None
-    before_silence: TaskState | None = None
+    wants_replace: bool = False
+    fingerprint: str = ""
+    next_node: str = ""
+    next_cards: tuple[str, ...] = ()
     version: int = 1
 
 
@@ -103,13 +108,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A deployed stack: its networks on the engine, who deployed it, and the merged file as text."""
+    """A deployed stack: its networks and volumes on the engine. `removing`: they go once no slot of it is left."""
 
     name: str
     user: str = ""
     networks: tuple["Network", ...] = ()
     volumes: tuple["Volume", ...] = ()
     deployed_at: float = 0.0
+    removing: bool = False
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,7 +14,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `cpu_nano` is capacity in 1e-9 CPUs, `memory_bytes` in bytes; both 0 when unknown (then not a limit).
     `labels` are the node labels as the engine last showed them; `extra` are labels kept by Berth for an
     engine without node labels. `written` are the `gpu.*` labels that Berth wrote, `before` what a person had
-    written under the same keys. `withheld` are label writes that would kill somebody's task, in words.
+    written under the same keys. `taken` maps a card to the other's
+    service that was counted as using it at adoption. `withheld` are label writes that would kill somebody's task.
     `seen_at` is when the engine or agent last answered for it (seconds, server's clock).
     """
 
@@ -46,6 +47,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fence: str = ""
     written: dict[str, str] = {}
     before: dict[str, str] = {}
+    taken: dict[str, str] = {}
     withheld: tuple[str, ...] = ()
     labels_permitted: bool = False
     flag: str = ""

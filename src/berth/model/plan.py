@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from berth.model.card import Share
+from berth.model.errors import Problem
 
 WaitReason = Literal[
     "free-cards", "behind", "no-match", "capacity", "cpu", "memory", "port", "volume", "image", "secret", "quota",
@@ -66,3 +67,29 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     never: bool = False
     nodes: tuple[NodeRefusals, ...] = ()
     would_start: tuple[str, ...] = ()
+
+
+class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What one task of a plan would do: `starts` now, waits, or never; `why` is a sentence when it does not start."""
+
+    service: str
+    slot: int
+    starts: Literal["now", "waits", "never"]
+    node: str = ""
+    cards: tuple[str, ...] = ()
+    why: str = ""
+
+
+class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a submit would do to one job."""
+
+    name: str
+    change: Literal["create", "update", "keep", "remove"]
+    tasks: tuple[TaskPlan, ...] = ()
+
+
+class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `--plan`: INTERFACE's object plan."""
+
+    jobs: tuple[JobPlan, ...] = ()
+    warnings: tuple[Problem, ...] = ()

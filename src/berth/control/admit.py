@@ -1,0 +1,102 @@
+"""Admit: turn drafts into jobs. All that is wrong is found first, in one go; then one batch creates everything."""
+
+import re
+import secrets
+from collections.abc import Sequence
+
+import msgspec
+
+from berth.control.context import Control
+from berth.core.fit import too_many
+from berth.model.change import Batch, PutJob, PutTask
+from berth.model.draft import Draft
+from berth.model.errors import BadInput, Problem
+from berth.model.job import Job, Network, Task
+from berth.model.token import Actor
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+NAME_LIMIT = 63
+MOST_SLOTS = 10_000
+
+
+def new_id(control: Control) -> str:
+    """A short job id that no job in memory has."""
+    while True:
+        made = "".join(secrets.choice(ALPHABET) for _ in range(7))
+        if made not in control.cluster.jobs and not made.isdigit():
+            return made
+
+
+def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq: int = 0) -> Job:
+    """The job of a draft, not yet committed. A repeated name of a job of its own is told apart by its id."""
+    job_id = new_id(control)
+    name = f"{stack}_{draft.service}" if stack else draft.name or f"job-{job_id}"
+    used = not stack and bool(control.cluster.names.get(name))
+    return Job(
+        id=job_id,
+        name=name,
+        spec=draft.spec,
+        engine_name=f"{engine_word(name)}-{job_id}" if used else engine_word(name),
+        stack=stack,
+        service=draft.service,
+        queue=draft.queue,
+        user=actor.name,
+        priority=draft.priority,
+        replicas=draft.replicas,
+        native=draft.native and control.engine.capabilities.native,
+        submitted_at=control.clock.now(),
+        seq=seq,
+    )
+
+
+def engine_word(name: str) -> str:
+    """The name as an engine accepts it: letters, digits, `_` and `-`; with room for a slot's number."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[: NAME_LIMIT - 14] or "job"
+
+
+def new_tasks(job: Job) -> Batch:
+    """The job and its tasks, all waiting."""
+    slots = () if job.native else range(1, job.replicas + 1)
+    return (PutJob(job), *(PutTask(Task(id=f"{job.id}.{slot}", job=job.id, slot=slot)) for slot in slots))
+
+
+async def check(control: Control, drafts: Sequence[Draft], networks: tuple[Network, ...] = ()) -> None:
+    """Raise BadInput with everything that is wrong, before anything is created."""
+    problems = _counts(control, drafts)
+    asked: dict[object, tuple[Problem, ...]] = {}
+    for draft in drafts:
+        spec = draft.spec
+        if not (spec.secrets or spec.configs or spec.networks or networks):
+            continue
+        key = (spec.secrets, spec.configs, spec.networks)
+        if key not in asked:
+            asked[key] = await control.engine.problems(spec, networks)
+        problems += [_placed(problem, draft) for problem in asked[key]]
+    if problems:
+        raise BadInput(*dict.fromkeys(problems))
+
+
+def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
+    """Numbers that no known node could ever meet; many drafts of one shape are asked about once."""
+    views, found = control.views.nodes(), []
+    shape, told = None, None
+    for draft in drafts:
+        if draft.replicas > MOST_SLOTS:
+            text = f"{draft.replicas} replicas are more than Berth takes for one job ({MOST_SLOTS})"
+            found.append(_placed(Problem(code="too-many-replicas", message=text, field="deploy.replicas"), draft))
+        if shape is None or draft.spec.request != shape:
+            shape, told = draft.spec.request, too_many(draft.spec.request, views)
+        if told:
+            hint = "Ask for fewer cards, or spread the work over several tasks; 'berth gpus' shows what there is"
+            found.append(_placed(Problem(code="too-many-cards", message=told, hint=hint, field="gpus"), draft))
+    return found
+
+
+def _placed(problem: Problem, draft: Draft) -> Problem:
+    """The problem with the place in the file where its field was written, when that is known."""
+    where = draft.where.get(problem.field)
+    if where is None:
+        return problem
+    return msgspec.structs.replace(
+        problem, file=where.file, line=where.line, column=where.column, excerpt=where.excerpt
+    )

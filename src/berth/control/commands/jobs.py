@@ -1,0 +1,153 @@
+"""Commands on jobs: submit, plan, cancel, hold, release, requeue, scale."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from berth.control.admit import check, make_job, new_tasks
+from berth.control.amend import amend
+from berth.control.context import Control
+from berth.control.permit import may_submit, must_own
+from berth.control.planning import report
+from berth.control.rescale import rescale, stop_task
+from berth.model.change import Note, PutJob, Remember
+from berth.model.draft import Draft
+from berth.model.errors import BadInput, NotFound, Refused
+from berth.model.job import Job, Task
+from berth.model.lifecycle import QUEUED, revise, step
+from berth.model.plan import PlanReport
+from berth.model.token import Actor
+
+REMEMBER = Callable[[Sequence[Job]], Remember]
+
+
+async def submit(
+    control: Control, actor: Actor, drafts: Sequence[Draft], auth: str = "", remember: REMEMBER | None = None
+) -> list[Job]:
+    """Admit jobs of their own, all or none, durably; they wait from then on. Raises BadInput, Refused."""
+    may_submit(actor)
+    await check(control, drafts)
+    jobs = _distinct_names([make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
+    if auth:
+        control.credentials.update({job.id: auth for job in jobs})
+    await control.writer.commit(
+        tuple(change for job in jobs for change in (*new_tasks(job), _submitted(control, job))),
+        (remember(jobs),) if remember else (),
+    )
+    control.wake("place")
+    return jobs
+
+
+def _distinct_names(jobs: list[Job]) -> list[Job]:
+    """Two jobs of one name in one request: the later one carries its id on the engine."""
+    seen: set[str] = set()
+    distinct = []
+    for job in jobs:
+        if job.engine_name in seen:
+            job = msgspec.structs.replace(job, engine_name=f"{job.engine_name}-{job.id}")
+        seen.add(job.engine_name)
+        distinct.append(job)
+    return distinct
+
+
+def _submitted(control: Control, job: Job) -> Note:
+    return control.note("submitted", f"{job.name} by {job.user or 'nobody'}", actor=job.user, job=job.id)
+
+
+async def plan(control: Control, actor: Actor, drafts: Sequence[Draft]) -> PlanReport:
+    """What `submit` would do now, from the same decision, with nothing created. Raises BadInput, Refused."""
+    may_submit(actor)
+    await check(control, drafts)
+    return report(control, [make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
+
+
+async def cancel(control: Control, actor: Actor, job_id: str) -> Job:
+    """Cancel: what waits ends at once, what runs is stopped with grace. Repeating it changes nothing."""
+    job = _job(control, job_id)
+    must_own(actor, job)
+    if job.ended_at is not None or job.cancelled:
+        return job
+    new = msgspec.structs.replace(job, cancelled=True, version=job.version + 1)
+    note = control.note("cancelled", f"{job.name} by {actor.name}", actor=actor.name, job=job_id)
+    await control.writer.commit((PutJob(new, was=job.version), note))
+    for task in control.cluster.tasks_of(job_id):
+        await stop_task(control, task.id, "cancelled")
+    control.wake("reconcile", "reclaim", "place")
+    return control.cluster.jobs.get(job_id, new)
+
+
+async def hold(control: Control, actor: Actor, job_id: str) -> Job:
+    """Keep a waiting job from starting. Raises Refused for one that runs."""
+    job = _job(control, job_id)
+    must_own(actor, job)
+    if any(task.state not in QUEUED for task in control.cluster.tasks_of(job_id)) or job.ended_at is not None:
+        raise Refused.of(
+            "hold-running",
+            f"job {job.name} does not only wait: hold is for what has not started.",
+            f"To stop it and put it back in the queue: berth requeue {job.id}",
+        )
+    return await _set_held(control, actor, job, held=True)
+
+
+async def release(control: Control, actor: Actor, job_id: str) -> Job:
+    """Let a held job go on with its original place in the order."""
+    job = _job(control, job_id)
+    must_own(actor, job)
+    return await _set_held(control, actor, job, held=False) if job.held else job
+
+
+async def _set_held(control: Control, actor: Actor, job: Job, held: bool) -> Job:
+    new = msgspec.structs.replace(job, held=held, version=job.version + 1)
+    note = control.note("held" if held else "released-hold", job.name, actor=actor.name, job=job.id)
+    await control.writer.commit((PutJob(new, was=job.version), note))
+    control.wake("place")
+    return new
+
+
+async def requeue(control: Control, actor: Actor, job_id: str) -> Job:
+    """Stop a running job and put it back with its submit time; the attempt is not counted."""
+    job = _job(control, job_id)
+    must_own(actor, job)
+    tasks = control.cluster.tasks_of(job_id)
+    if job.ended_at is not None or job.cancelled:
+        raise Refused.of(
+            "requeue-ended",
+            f"job {job.name} has ended.",
+            "Submit it again: berth run, berth submit, or berth stack deploy",
+        )
+    for task in tasks:
+        await _requeue_task(control, task)
+    await control.writer.commit((control.note("requeued", job.name, actor=actor.name, job=job.id),))
+    control.wake("reconcile", "reclaim", "place")
+    return job
+
+
+async def _requeue_task(control: Control, task: Task) -> None:
+    def back(now: Task) -> Task | None:
+        if now.state in ("starting", "running"):
+            return step(now, "stop", stop_for="requeue", stop_sent=False)
+        if now.state == "restarting":
+            return step(now, "wait")
+        return revise(now, stop_for="requeue") if now.state == "unknown" else None
+
+    await amend(control, task.id, back)
+
+
+async def scale(control: Control, actor: Actor, job_id: str, replicas: int) -> Job:
+    """Change the number of slots; surplus slots stop from the highest number down. Raises BadInput, Refused."""
+    job = _job(control, job_id)
+    must_own(actor, job)
+    if replicas < 0:
+        raise BadInput.of("scale-negative", f"{replicas} replicas is not a number from 0 up.", field="replicas")
+    if job.cancelled or job.ended_at is not None:
+        raise Refused.of(
+            "scale-ended", f"job {job.name} has ended.", "Deploy its stack again: berth stack deploy -c FILE NAME"
+        )
+    return await rescale(control, job_id, replicas, actor.name)
+
+
+def _job(control: Control, job_id: str) -> Job:
+    job = control.cluster.jobs.get(job_id)
+    if job is None:
+        raise NotFound.of("no-such-job", f"no live job has the id {job_id}.", "List all: berth jobs --all")
+    return job

@@ -1,0 +1,214 @@
+"""Commands on nodes and cards: label, drain, fence, remove, adopt; all for admins only."""
+
+import msgspec
+
+from berth.control.context import Control
+from berth.control.permit import must_be_admin
+from berth.control.rescale import stop_task
+from berth.core.labels import OUTPUT
+from berth.model.card import Card
+from berth.model.change import Change, DropCard, DropNode, PutCard, PutNode
+from berth.model.declared import declared
+from berth.model.errors import BadInput, EngineError, NotFound, Refused, StaleVersion
+from berth.model.node import Node
+from berth.model.token import Actor
+
+
+async def label(control: Control, actor: Actor, name: str, changes: dict[str, str | None]) -> Node:
+    """Set (or, with None, remove) labels of a node. Labels that Berth writes are refused, but `gpu.count` of a
+    hand-labelled node changes how many cards it declares. Raises BadInput, NotFound, Refused.
+    """
+    must_be_admin(actor, "label a node")
+    node = _node(control, name)
+    count = changes.get("gpu.count")
+    if "gpu.count" in changes and node.adopted and not node.agent and count is not None:
+        await _recount(control, node, count)
+        changes = {key: value for key, value in changes.items() if key != "gpu.count"}
+    ours = sorted(key for key in changes if key in node.written or (key in OUTPUT and node.agent))
+    if ours:
+        raise BadInput.of(
+            "label-of-berth",
+            f"{', '.join(ours)} of {name} are written by Berth from its ledger.",
+            "Set labels of your own, such as zone=idc; the number of declared cards is gpu.count",
+            field=ours[0],
+        )
+    node = control.cluster.nodes[name]
+    await _write(control, node, changes)
+    text = ", ".join(f"{key}={value}" if value is not None else f"{key} removed" for key, value in changes.items())
+    if changes:
+        await control.writer.commit((control.note("labelled", f"{name}: {text}", actor=actor.name, node=name),))
+    control.wake("observe", "place", "label")
+    return control.cluster.nodes[name]
+
+
+async def _write(control: Control, node: Node, changes: dict[str, str | None]) -> None:
+    put = {key: value for key, value in changes.items() if value is not None}
+    drop = tuple(key for key, value in changes.items() if value is None)
+    if not changes:
+        return
+    if not control.engine.capabilities.node_labels or not node.engine_id:
+        extra = {key: value for key, value in {**node.extra, **put}.items() if key not in drop}
+        await control.writer.commit((PutNode(msgspec.structs.replace(node, extra=extra)),))
+        return
+    for _ in range(5):
+        try:
+            version = await control.engine.write_labels(control.cluster.nodes[node.name], put, drop)
+        except StaleVersion:
+            await control.refresh()
+            continue
+        current = control.cluster.nodes[node.name]
+        labels = {key: value for key, value in {**current.labels, **put}.items() if key not in drop}
+        new = msgspec.structs.replace(current, labels=labels, engine_version=max(version, current.engine_version))
+        await control.writer.commit((PutNode(new),))
+        return
+    raise EngineError.of("label-busy", f"the labels of {node.name} change too fast to be written.", "Try again")
+
+
+async def _recount(control: Control, node: Node, count: str) -> None:
+    """Another number of declared cards: new ones appear, surplus ones that nothing holds go."""
+    if not (count.isascii() and count.isdigit() and int(count) <= 1024):
+        raise BadInput.of(
+            "label-count", f"gpu.count={count} is not a number of cards from 0 to 1024.", field="gpu.count"
+        )
+    labels = {**node.all_labels, "gpu.count": count, "gpu.free": count}
+    labels.pop("gpu.cards", None)
+    wanted = {card.uuid: card for card in declared(node.name, labels).cards}
+    have = control.cluster.node_cards.get(node.name, set())
+    held = sorted(uuid for uuid in have - wanted.keys() if control.cluster.holders[uuid])
+    if held:
+        raise Refused.of(
+            "label-count-held",
+            f"{', '.join(held)} are in use.",
+            f"Wait, or cancel what 'berth cards' shows on {node.name}",
+        )
+    changes: list[Change] = [DropCard(uuid) for uuid in sorted(have - wanted.keys())]
+    changes += [PutCard(card) for uuid, card in wanted.items() if uuid not in have]
+    await control.writer.commit(tuple(changes))
+
+
+async def drain(
+    control: Control, actor: Actor, name: str, reason: str, move: bool = False, grace_s: float | None = None
+) -> Node:
+    """No new work on the node; what runs there finishes, or with `move` is stopped and placed elsewhere."""
+    must_be_admin(actor, "drain a node")
+    _need_reason(reason, f"berth node drain {name} --reason TEXT")
+    node = msgspec.structs.replace(_node(control, name), drain=reason, drain_move=move, drain_grace_s=grace_s)
+    await _put(control, actor, node, "drained", reason)
+    if move:
+        for _, task in list(control.cluster.unfinished()):
+            if task.node == name and task.state in ("starting", "running"):
+                await stop_task(control, task.id, "move")
+    return node
+
+
+async def undrain(control: Control, actor: Actor, name: str) -> Node:
+    """Let the node take work again."""
+    must_be_admin(actor, "undrain a node")
+    node = msgspec.structs.replace(_node(control, name), drain="", drain_move=False, drain_grace_s=None)
+    await _put(control, actor, node, "undrained", "")
+    return node
+
+
+async def fence(control: Control, actor: Actor, name: str, reason: str) -> Node:
+    """The actor vouches that the node is off: its tasks may run elsewhere. Raises Refused while it answers."""
+    must_be_admin(actor, "fence a node")
+    _need_reason(reason, f"berth node fence {name} --reason TEXT")
+    node = _node(control, name)
+    if node.up and not node.gone:
+        raise Refused.of(
+            "fence-alive",
+            f"node {name} answers: fencing says that it is off, and its cards would be given twice.",
+            f"To keep new work away from it: berth node drain {name} --reason TEXT",
+        )
+    node = msgspec.structs.replace(node, fence=reason)
+    await _put(control, actor, node, "fenced", reason)
+    return node
+
+
+async def unfence(control: Control, actor: Actor, name: str) -> Node:
+    """Take the node back."""
+    must_be_admin(actor, "unfence a node")
+    node = msgspec.structs.replace(_node(control, name), fence="")
+    await _put(control, actor, node, "unfenced", "")
+    return node
+
+
+async def remove(control: Control, actor: Actor, name: str) -> Node:
+    """Forget a node that the engine no longer has. Raises Refused while it is there or holds work."""
+    must_be_admin(actor, "remove a node")
+    node = _node(control, name)
+    uuids = control.cluster.node_cards.get(name, set())
+    if not node.gone and node.up:
+        raise Refused.of(
+            "node-alive",
+            f"node {name} is part of the engine and answers.",
+            f"Take it out of the engine first (Swarm: docker node rm {name})",
+        )
+    if any(control.cluster.holders[uuid] for uuid in uuids) and not node.fence:
+        raise Refused.of(
+            "node-holds-work", f"cards of {name} are held by work.", f"berth node fence {name} --reason 'it is off'"
+        )
+    note = control.note("node-removed", f"{name} by {actor.name}", actor=actor.name, node=name)
+    await control.writer.commit((*(DropCard(uuid) for uuid in sorted(uuids)), DropNode(name), note))
+    control.wake("place", "label")
+    return node
+
+
+async def adopt_labels(control: Control, actor: Actor, name: str) -> Node:
+    """Permit the label writes that were withheld because they would kill work of others."""
+    must_be_admin(actor, "permit label writes")
+    node = msgspec.structs.replace(_node(control, name), labels_permitted=True)
+    await _put(control, actor, node, "labels-permitted", "")
+    return node
+
+
+async def fence_card(control: Control, actor: Actor, uuid: str, reason: str) -> Card:
+    """Keep new work off one card; what runs on it goes on."""
+    must_be_admin(actor, "fence a card")
+    _need_reason(reason, f"berth card fence {uuid} --reason TEXT")
+    return await _put_card(control, actor, msgspec.structs.replace(_card(control, uuid), fence=reason), "card-fenced")
+
+
+async def unfence_card(control: Control, actor: Actor, uuid: str) -> Card:
+    """Let the card take work again; a quarantine is lifted, too."""
+    must_be_admin(actor, "unfence a card")
+    card = msgspec.structs.replace(_card(control, uuid), fence="", quarantine="")
+    return await _put_card(control, actor, card, "card-unfenced")
+
+
+async def _put(control: Control, actor: Actor, node: Node, kind: str, reason: str) -> None:
+    text = f"{node.name} by {actor.name}" + (f": {reason}" if reason else "")
+    await control.writer.commit((PutNode(node), control.note(kind, text, actor=actor.name, node=node.name)))
+    control.wake("observe", "place", "label", "reconcile", "reclaim")
+
+
+async def _put_card(control: Control, actor: Actor, card: Card, kind: str) -> Card:
+    text = f"{card.uuid} by {actor.name}" + (f": {card.fence}" if card.fence else "")
+    note = control.note(kind, text, actor=actor.name, node=card.node, card=card.uuid)
+    await control.writer.commit((PutCard(card), note))
+    control.wake("place", "label")
+    return card
+
+
+def _need_reason(reason: str, usage: str) -> None:
+    if not reason.strip():
+        raise BadInput.of(
+            "no-reason", "a reason is needed: whoever finds it later wants to know.", usage, field="reason"
+        )
+
+
+def _node(control: Control, name: str) -> Node:
+    node = control.cluster.nodes.get(name)
+    if node is None:
+        known = ", ".join(sorted(control.cluster.nodes)) or "none"
+        raise NotFound.of("no-such-node", f"there is no node {name}; the nodes are: {known}.", "berth nodes")
+    return node
+
+
+def _card(control: Control, uuid: str) -> Card:
+    found = [card for key, card in control.cluster.cards.items() if key == uuid]
+    found = found or [card for key, card in control.cluster.cards.items() if key.startswith(uuid) and len(uuid) >= 8]
+    if len(found) == 1:
+        return found[0]
+    what = "fits several cards" if found else "is no card that Berth knows"
+    raise NotFound.of("no-such-card", f"{uuid} {what}.", "The full UUIDs are in: berth cards --json")

@@ -1,0 +1,81 @@
+"""How an attempt ends: what follows by stop reason and restart policy, as one guarded commit."""
+
+from berth.control.amend import amend
+from berth.control.context import Control
+from berth.core.restart import Next, Outcome, after_end
+from berth.model.change import Batch, PutAttempt
+from berth.model.job import Attempt, Task
+from berth.model.lifecycle import LIVE, QUEUED, step
+
+
+async def end_attempt(control: Control, task_id: str, outcome: Outcome) -> None:
+    """The attempt is over (or could not begin): commit what follows. Its cards go back by reclaim, not here."""
+    decided: list[Next] = []
+
+    def ended(task: Task) -> Task | None:
+        if task.state not in LIVE | QUEUED:
+            return None
+        follows = _follows(control, task, outcome)
+        decided[:] = [follows]
+        return _after(task, outcome, follows)
+
+    def told(task: Task) -> Batch:
+        return _changes(control, task, outcome, decided[0])
+
+    if await amend(control, task_id, ended, told):
+        control.keeper.drain(task_id)
+        control.wake("reclaim", "reconcile", "place")
+        control.wake_at(decided[0].not_before)
+
+
+def attempt_of(task: Task, outcome: Outcome | None = None) -> Attempt:
+    """The record of the task's current attempt, ended when an outcome is given."""
+    return Attempt(
+        task=task.id,
+        attempt=task.attempt,
+        node=task.node,
+        cards=task.cards,
+        engine_id=task.engine_id,
+        granted_at=task.granted_at or 0.0,
+        started_at=task.started_at,
+        ended_at=outcome.at if outcome else None,
+        exit_code=outcome.exit_code if outcome else None,
+        reason=outcome.reason if outcome else "",
+        error=outcome.error if outcome else "",
+    )
+
+
+def _follows(control: Control, task: Task, outcome: Outcome) -> Next:
+    if task.state in QUEUED:
+        return Next(trigger="fail", reason=outcome.reason)
+    return after_end(control.cluster.jobs[task.job].spec.restart, task, outcome)
+
+
+def _after(task: Task, outcome: Outcome, follows: Next) -> Task:
+    failed_at = (*task.failed_at, outcome.at)[-50:] if follows.counted else task.failed_at
+    return step(
+        task, follows.trigger, reason=follows.reason, exit_code=outcome.exit_code, error=outcome.error,
+        ended_at=outcome.at, not_before=follows.not_before, failed_at=failed_at, stop_sent=False, stop_for="",
+    )  # fmt: skip
+
+
+def _changes(control: Control, task: Task, outcome: Outcome, follows: Next) -> Batch:
+    job = control.cluster.jobs[task.job]
+    text = f"{job.name} slot {task.slot}, attempt {task.attempt}: {_how(outcome)}; {_what_next(follows, outcome)}"
+    note = control.note("ended", text, job=job.id, task=task.id, node=task.node)
+    return (*((PutAttempt(attempt_of(task, outcome)),) if task.attempt else ()), note)
+
+
+def _how(outcome: Outcome) -> str:
+    code = f" with code {outcome.exit_code}" if outcome.exit_code is not None else ""
+    return f"ended ({outcome.reason}){code}" + (f": {outcome.error}" if outcome.error else "")
+
+
+def _what_next(follows: Next, outcome: Outcome) -> str:
+    match follows.trigger:
+        case "retry":
+            return f"runs again on the same cards in {max(0.0, follows.not_before - outcome.at):.0f} s"
+        case "wait":
+            return "waits again"
+        case _:
+            return "its cards go back"

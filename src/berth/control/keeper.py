@@ -1,0 +1,93 @@
+"""Keeps the output of every attempt: follows it while it runs, and drains what is left when it has ended."""
+
+import asyncio
+
+from berth.control.cluster import Cluster
+from berth.model.errors import BerthError
+from berth.model.launch import Handle
+from berth.model.lifecycle import LIVE
+from berth.ports import Clock, Engine, LogLine, LogStore
+
+GATHER = 200
+"""Lines written to disk at once at most."""
+RETRY_S = 2.0
+DRAIN_S = 5.0
+
+
+class LogKeeper:
+    """One follower per running attempt; what it already has is never asked for again."""
+
+    def __init__(self, cluster: Cluster, engine: Engine, logs: LogStore, clock: Clock) -> None:
+        self._cluster = cluster
+        self._engine = engine
+        self._logs = logs
+        self._clock = clock
+        self._followers: dict[tuple[str, int], asyncio.Task[None]] = {}
+
+    def follow(self, task_id: str) -> None:
+        """Begin to keep the output of the task's current attempt."""
+        task = self._cluster.task(task_id)
+        if task is None or (task_id, task.attempt) in self._followers:
+            return
+        handle = Handle(object_id=task.object_id, engine_id=task.engine_id, node=task.node)
+        key = (task_id, task.attempt)
+        follower = asyncio.get_running_loop().create_task(self._follow(key, handle), name=f"logs {task_id}")
+        self._followers[key] = follower
+        follower.add_done_callback(lambda _: self._followers.pop(key, None))
+
+    def drain(self, task_id: str) -> None:
+        """The attempt has ended: an attempt that nobody followed yet still has its output kept."""
+        task = self._cluster.task(task_id)
+        if task is not None and task.engine_id and (task_id, task.attempt) not in self._followers:
+            self.follow(task_id)
+
+    def draining(self, task_id: str) -> bool:
+        """True while output of the task is still being gathered."""
+        return any(key[0] == task_id for key in self._followers)
+
+    async def close(self) -> None:
+        """Stop following; what is missing is asked for at the next start."""
+        for follower in list(self._followers.values()):
+            follower.cancel()
+        await asyncio.gather(*self._followers.values(), return_exceptions=True)
+
+    async def _follow(self, key: tuple[str, int], handle: Handle) -> None:
+        while True:
+            runs = self._runs(key)
+            try:
+                limit = None if runs else DRAIN_S
+                async with asyncio.timeout(limit):
+                    await self._copy(key, handle, follow=runs)
+            except (BerthError, TimeoutError):
+                pass
+            if not runs:
+                return
+            if self._runs(key):
+                await self._clock.sleep(RETRY_S)
+
+    def _runs(self, key: tuple[str, int]) -> bool:
+        task = self._cluster.task(key[0])
+        return task is not None and task.attempt == key[1] and task.state in LIVE
+
+    async def _copy(self, key: tuple[str, int], handle: Handle, follow: bool) -> None:
+        since = await asyncio.to_thread(self._logs.last_time, *key)
+        queue: asyncio.Queue[LogLine | None] = asyncio.Queue(GATHER)
+        writer = asyncio.create_task(self._write(key, queue, since))
+        try:
+            async for line in self._engine.logs(handle, since, follow):
+                await queue.put(line)
+        finally:
+            await queue.put(None)
+            await writer
+
+    async def _write(self, key: tuple[str, int], queue: asyncio.Queue[LogLine | None], since: float) -> None:
+        """Write what has gathered; lines up to `since` are there already."""
+        open_ = True
+        while open_:
+            lines = [await queue.get()]
+            while not queue.empty():
+                lines.append(queue.get_nowait())
+            open_ = None not in lines
+            fresh = [line for line in lines if line is not None and line.time > since]
+            if fresh:
+                await asyncio.to_thread(self._logs.append, *key, fresh)

@@ -1,0 +1,96 @@
+"""Label: write the `gpu.*` labels that the ledger dictates, by compare-and-swap, and never where it would kill work."""
+
+import msgspec
+
+from berth.control.context import Control
+from berth.core.labels import OUTPUT, LabelWrite, label_write, leaving, wanted_labels, would_kill
+from berth.model.change import Note, PutNode
+from berth.model.errors import BerthError, StaleVersion
+from berth.model.node import Node
+from berth.model.seen import Other
+from berth.model.snapshot import NodeView
+
+
+class Labeller:
+    """Keeps each node's labels true; an edit by hand is put back and reported."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+
+    async def run(self) -> None:
+        """One pass over the nodes; the guard looks at what runs now, not at an earlier look."""
+        if not self.control.engine.capabilities.node_labels:
+            return
+        due = [(view.node, write) for view in self.control.views.nodes() if (write := _due(view))]
+        if not due:
+            return
+        look = await self.control.engine.observe()
+        versions = {seen.engine_id: seen.version for seen in look.nodes}
+        for node, write in due:
+            if versions.get(node.engine_id) == node.engine_version:
+                await self._guarded(node, write, look.others)
+            elif node.engine_id in versions:
+                self.control.wake("observe")
+
+    async def _guarded(self, node: Node, write: LabelWrite, others: tuple[Other, ...]) -> None:
+        victims = () if node.labels_permitted else would_kill(node, write, others)
+        if victims:
+            await self._withhold(node, victims)
+            return
+        try:
+            version = await self.control.engine.write_labels(node, write.put, write.drop)
+        except StaleVersion:
+            self.control.wake("observe")
+            return
+        except BerthError as error:
+            self.control.trouble(str(error))
+            return
+        await self._written(node, write, version)
+
+    async def _withhold(self, node: Node, victims: tuple[str, ...]) -> None:
+        current = self.control.cluster.nodes.get(node.name)
+        if current is None or current.withheld == victims:
+            return
+        text = (
+            f"labels of {node.name} are not written, it would kill work: {'; '.join(victims)}. "
+            f"Type 'berth labels adopt {node.name}' to write them all the same"
+        )
+        note = self.control.note("labels-withheld", text, node=node.name)
+        await self.control.writer.commit((PutNode(msgspec.structs.replace(current, withheld=victims)), note))
+
+    async def _written(self, node: Node, write: LabelWrite, version: int) -> None:
+        """Remember the write on the node as it is now: others may have changed its record meanwhile."""
+        current = self.control.cluster.nodes.get(node.name)
+        if current is None:
+            return
+        labels = {key: value for key, value in {**node.labels, **write.put}.items() if key not in write.drop}
+        ours = {key: value for key, value in {**current.written, **write.put}.items() if key in labels}
+        before = current.before or ({} if current.written else _by_hand(node))
+        new = msgspec.structs.replace(
+            current, labels=labels, written=ours, before=before, withheld=(), labels_permitted=False
+        )
+        if version > current.engine_version:
+            new = msgspec.structs.replace(new, engine_version=version)
+        await self.control.writer.commit((PutNode(new), *self._repairs(node, write)))
+
+    def _repairs(self, node: Node, write: LabelWrite) -> tuple[Note, ...]:
+        texts = (
+            f"{key} of {node.name} was set by hand from {node.written[key]} to {node.labels.get(key, 'nothing')}; "
+            f"put back to {write.put[key]}"
+            for key in write.repairs
+        )
+        return tuple(self.control.note("label-repaired", text, node=node.name) for text in texts)
+
+
+def _due(view: NodeView) -> LabelWrite | None:
+    node = view.node
+    if node.gone or not node.engine_id:
+        return None
+    if not view.cards:
+        return leaving(node) if node.written else None
+    return label_write(node, wanted_labels(view))
+
+
+def _by_hand(node: Node) -> dict[str, str]:
+    """What a person had written under the keys that Berth takes over."""
+    return {key: value for key, value in node.labels.items() if key in OUTPUT}

@@ -1,0 +1,163 @@
+"""The loop: one small controller per duty, each run when its bell rings; order and pace of the whole server."""
+
+import asyncio
+import contextlib
+import traceback
+from collections.abc import Awaitable, Callable
+
+from berth.control.context import Control
+from berth.control.label import Labeller
+from berth.control.nodes import sync_nodes
+from berth.control.place import Placer
+from berth.control.reclaim import Reclaimer
+from berth.control.reconcile import Reconciler
+from berth.model.change import Superseded
+from berth.model.errors import BerthError, EngineError
+from berth.model.seen import Life, Observed
+
+BUSY_S = 0.2
+"""Between two looks while something starts, stops, or runs while others wait, on an engine that gives no hints."""
+CALM_S = 1.0
+IDLE_S = 3.0
+LABEL_PACE_S = 0.1
+
+
+class Loop:
+    """Owns the controllers and their tasks; `begin` does the first full round before any grant."""
+
+    def __init__(self, control: Control, log: Callable[[str], None]) -> None:
+        self.control = control
+        self.placer = Placer(control)
+        self.reconciler = Reconciler(control)
+        self.reclaimer = Reclaimer(control)
+        self.labeller = Labeller(control)
+        self.superseded = asyncio.Event()
+        self._log = log
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        """Look, bring nodes and tasks in line, then start all controllers. Raises EngineError when it cannot look."""
+        await self.look()
+        await self.reconciler.run()
+        await self.reclaimer.run()
+        for job, task in self.control.cluster.unfinished():
+            if task.state in ("running", "stopping") and not job.native:
+                self.control.keeper.follow(task.id)
+        duties = {
+            "observe": (self._observing, None),
+            "reconcile": (self.reconciler.run, 0.0),
+            "reclaim": (self.reclaimer.run, 0.0),
+            "place": (self.placer.run, 0.0),
+            "label": (self.labeller.run, LABEL_PACE_S),
+        }
+        for name, (duty, pace) in duties.items():
+            work = duty() if pace is None else self._on_bell(name, duty, pace)
+            self._tasks.append(asyncio.create_task(work, name=name))
+        self._tasks += [
+            asyncio.create_task(self._hints(), name="hints"),
+            asyncio.create_task(self._alarm(), name="alarm"),
+        ]
+        self.control.wake("place", "label", "reclaim")
+
+    async def end(self) -> None:
+        """Stop all controllers; what runs on the engine goes on."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.control.calls.close()
+        await self.control.keeper.close()
+
+    async def look(self) -> None:
+        """One look at the engine, and nodes and cards brought in line with it."""
+        control = self.control
+        look = await control.engine.observe()
+        control.engine_trouble = ""
+        await sync_nodes(control, look)
+        control.look = look
+        control.cluster.natives = _natives(look)
+        control.looked.set()
+
+    async def _observing(self) -> None:
+        bell = self.control.bell("observe")
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pace()):
+                    await bell.wait()
+            bell.clear()
+            try:
+                await self.look()
+            except BerthError as error:
+                self.control.trouble(str(error))
+                await self.control.clock.sleep(0.5)
+                continue
+            except Superseded:
+                self.superseded.set()
+                return
+            except Exception:  # noqa: BLE001 - a fault in one look must not end the loop; it is told whole
+                self._log(traceback.format_exc())
+                await self.control.clock.sleep(0.5)
+                continue
+            self.control.wake("reconcile", "reclaim")
+
+    def _pace(self) -> float:
+        """How long to wait for a hint before looking unasked."""
+        states = {task.state for _, task in self.control.cluster.unfinished()}
+        moving = bool(states & {"starting", "stopping", "restarting"})
+        if self.control.engine.capabilities.hints_all:
+            return CALM_S if moving else IDLE_S
+        contended = "running" in states and bool(self.control.cluster.waiting)
+        return BUSY_S if moving or contended else (CALM_S if states else IDLE_S)
+
+    async def _on_bell(self, name: str, duty: Callable[[], Awaitable[None]], pace: float) -> None:
+        bell = self.control.bell(name)
+        while True:
+            await bell.wait()
+            bell.clear()
+            try:
+                await duty()
+            except EngineError as error:
+                self.control.trouble(str(error))
+            except Superseded:
+                self.superseded.set()
+                return
+            except Exception:  # noqa: BLE001 - a fault in one pass must not end the loop; it is told whole
+                self._log(traceback.format_exc())
+                await self.control.clock.sleep(1.0)
+                self.control.wake(name)
+            if pace:
+                await self.control.clock.sleep(pace)
+
+    async def _hints(self) -> None:
+        async for _ in self.control.engine.changes():
+            self.control.wake("observe")
+
+    async def _alarm(self) -> None:
+        """Run reconcile when a restart delay or a time limit is due."""
+        bell = self.control.bell("alarm")
+        while True:
+            due = self._next_due()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if due is None else max(0.0, due - self.control.clock.now())):
+                    await bell.wait()
+            bell.clear()
+            due = self._next_due()
+            if due is not None and due <= self.control.clock.now():
+                self.control.wake("reconcile", "place")
+                await self.control.clock.sleep(0.05)
+
+    def _next_due(self) -> float | None:
+        times = []
+        for job, task in self.control.cluster.unfinished():
+            if task.state == "restarting":
+                times.append(task.not_before)
+            elif task.state == "running" and job.spec.time_limit_s is not None and task.started_at is not None:
+                times.append(task.started_at + job.spec.time_limit_s)
+        return min(times, default=None)
+
+
+def _natives(look: Observed) -> dict[str, tuple[Life, ...]]:
+    found: dict[str, list[Life]] = {}
+    for life in look.lives:
+        if not life.task and life.job:
+            found.setdefault(life.job, []).append(life)
+    return {job: tuple(lives) for job, lives in found.items()}

@@ -1,0 +1,110 @@
+"""Reclaim: give cards back to the ledger once the engine shows that nothing is left of the task (core.expire)."""
+
+import contextlib
+
+import msgspec
+
+from berth.control.amend import amend
+from berth.control.context import Control
+from berth.control.native import remove_native
+from berth.core.expire import Held, expire
+from berth.core.status import job_status
+from berth.model.change import Batch, DropStack, Give, PutJob, PutStack, Stale
+from berth.model.job import Job, Stack, Task
+from berth.model.lifecycle import FINISHED, QUEUED, revise
+
+
+class Reclaimer:
+    """Releases each task's cards exactly once and closes jobs whose tasks have all ended."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+
+    async def run(self) -> None:
+        """One pass over the tasks that are over or back in the queue."""
+        look, cluster = self.control.look, self.control.cluster
+        if look is None:
+            return
+        held = Held(
+            observed=look,
+            granted=frozenset(cluster.grants),
+            settled=self.control.calls.settled,
+            cluster=self.control.settings.cluster_id,
+            busy_cards=self.control.busy_cards,
+            fenced_nodes=frozenset(name for name, node in cluster.nodes.items() if node.fence),
+        )
+        for release in list(expire((task for _, task in cluster.unfinished()), held)):
+            await self._release(release.task)
+        await self._close_jobs()
+        await self._drop_stacks()
+
+    async def _release(self, task_id: str) -> None:
+        control = self.control
+        held = control.cluster.grants.get(task_id)
+
+        def free(task: Task) -> Task | None:
+            if task.state not in FINISHED | QUEUED or (task.gone and task.id not in control.cluster.grants):
+                return None
+            cards = () if task.state in QUEUED else task.cards
+            return revise(task, gone=True, cards=cards, node="" if task.state in QUEUED else task.node)
+
+        def give(task: Task) -> Batch:
+            names = ", ".join(held or ())
+            note = control.note("released", f"free again: {names}", job=task.job, task=task.id, node=task.node)
+            return (Give(task.id), *((note,) if held else ()))
+
+        if await amend(control, task_id, free, give):
+            control.wake("place", "label", "reconcile")
+
+    async def _close_jobs(self) -> None:
+        cluster = self.control.cluster
+        for job_id in list(cluster.live):
+            job, tasks = cluster.jobs[job_id], cluster.tasks_of(job_id)
+            over = all(task.state in FINISHED and task.gone and task.id not in cluster.grants for task in tasks)
+            if over and (tasks or job.cancelled) and not job.native:
+                await self._close(job, tasks)
+            elif job.native:
+                await self._native(job)
+
+    async def _native(self, job: Job) -> None:
+        """A native service that is gone from the engine: cancelled here, or removed by a person (a cancel)."""
+        control, look = self.control, self.control.look
+        if look is None or look.began <= control.calls.settled.get(job.id, 0.0):
+            return
+        if any(seen.native and seen.job == job.id for seen in look.objects):
+            if job.cancelled:
+                control.calls.run(job.id, lambda: remove_native(control, job))
+            return
+        gone = msgspec.structs.replace(job, cancelled=True)
+        await self._close(gone, ())
+
+    async def _drop_stacks(self) -> None:
+        """Networks go once no slot is left; a stack whose services a person removed is removed whole."""
+        control, look = self.control, self.control.look
+        for stack in list(control.cluster.stacks.values()):
+            jobs = control.cluster.stack_jobs(stack.name)
+            if not stack.removing and jobs and all(job.ended_at is not None and _removed(control, job) for job in jobs):
+                await control.writer.commit((PutStack(msgspec.structs.replace(stack, removing=True)),))
+            ids = {job.id for job in jobs}
+            left = look is None or any(seen.job in ids for seen in (*look.objects, *look.lives))
+            if stack.removing and not left and all(job.ended_at is not None for job in jobs):
+                control.calls.run(f"stack {stack.name}", lambda stack=stack: self._drop(stack))  # type: ignore[misc]
+
+    async def _drop(self, stack: Stack) -> None:
+        await self.control.engine.remove_stack(stack)
+        await self.control.writer.commit((DropStack(stack.name),))
+
+    async def _close(self, job: Job, tasks: tuple[Task, ...]) -> None:
+        at = max((task.ended_at for task in tasks if task.ended_at is not None), default=self.control.clock.now())
+        state = job_status(job, tasks, {}).state
+        note = self.control.note("job-ended", f"{job.name} {state}", job=job.id)
+        closed = msgspec.structs.replace(job, ended_at=at, version=job.version + 1)
+        with contextlib.suppress(Stale):
+            await self.control.writer.commit((PutJob(closed, was=job.version), note))
+            self.control.credentials.pop(job.id, None)
+
+
+def _removed(control: Control, job: Job) -> bool:
+    """True when a person took the job's services away with the engine's own tools."""
+    tasks = control.cluster.tasks_of(job.id)
+    return job.cancelled or (bool(tasks) and all(task.reason == "removed-on-engine" for task in tasks))

@@ -1,0 +1,260 @@
+"""Reconcile: the last look at the engine beside what is wanted (core.diff), then each action as one guarded commit."""
+
+import asyncio
+
+from berth.control.amend import amend
+from berth.control.bind import prepare_task, start_task
+from berth.control.context import Control
+from berth.control.ends import attempt_of, end_attempt
+from berth.control.rescale import rescale
+from berth.core import actions as act
+from berth.core.diff import Facts, diff
+from berth.model.change import Batch, Give, PutAttempt
+from berth.model.job import Job, StopFor, Task
+from berth.model.launch import Handle
+from berth.model.lifecycle import FINISHED, LIVE, QUEUED, revise, step
+from berth.model.seen import SlotObject
+
+
+class Reconciler:
+    """Applies what `diff` asks for after each look."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+
+    async def run(self) -> None:
+        """One pass over everything that is unfinished or still seen on the engine."""
+        look = self.control.look
+        if look is None:
+            return
+        facts = Facts(
+            observed=look,
+            capabilities=self.control.engine.capabilities,
+            nodes=self.control.cluster.nodes,
+            settled=self.control.calls.settled,
+            cluster=self.control.settings.cluster_id,
+            stacks=frozenset(name for name, stack in self.control.cluster.stacks.items() if not stack.removing),
+            now=self.control.clock.now(),
+        )
+        actions = diff(self._wanted(), facts)
+        await asyncio.gather(*(self._apply(action) for action in actions))
+
+    def _wanted(self) -> list[tuple[Job, Task]]:
+        cluster, look = self.control.cluster, self.control.look
+        wanted = {task.id: (job, task) for job, task in cluster.unfinished()}
+        assert look is not None
+        for task_id in {seen.task for seen in look.objects} | {life.task for life in look.lives}:
+            task = cluster.task(task_id) if task_id not in wanted else None
+            if task is not None:
+                wanted[task_id] = (cluster.jobs[task.job], task)
+        return list(wanted.values())
+
+    async def _apply(self, action: act.Action) -> None:
+        control = self.control
+        match action:
+            case act.Prepare(task=task):
+                prepare_task(control, task)
+            case act.Prepared(task=task, object=seen):
+                await amend(control, task, lambda now: _prepared(now, seen))
+                control.wake("place")
+            case act.Start(task=task):
+                await self._start(task)
+            case act.Started():
+                await self._started(action)
+            case act.Ended(task=task, outcome=outcome):
+                await end_attempt(control, task, outcome)
+            case act.Again(task=task):
+                await self._again(task)
+            case act.Removed():
+                await self._removed(action)
+            case act.Silent(task=task):
+                await self._silent(task)
+            case act.Returned(task=task):
+                await amend(control, task, lambda now: step(now, "return") if now.state == "unknown" else None)
+            case act.Unplaceable():
+                await self._unplaceable(action)
+            case act.Overdue(task=task):
+                await self._ask_stop(task, "time-limit")
+            case act.Stop(task=task, handle=handle):
+                self._stop(task, handle)
+            case act.Edited(task=task, object=seen):
+                await self._edited(task, seen)
+            case act.Rescaled():
+                await self._rescaled(action)
+            case act.Sweep(handle=handle, task=task):
+                self._sweep(task or handle.object_id or handle.engine_id, handle)
+            case act.Finish(task=task):
+                await self._finish(task)
+            case act.Release():
+                pass  # reclaim's own
+
+    async def _started(self, action: act.Started) -> None:
+        control, life = self.control, action.life
+
+        def running(task: Task) -> Task | None:
+            if task.state != "starting" or task.attempt != life.attempt:
+                return None
+            at = min(life.started_at or control.clock.now(), control.clock.now())
+            object_id = life.object_id or task.object_id
+            return step(task, "start", started_at=at, engine_id=life.engine_id, object_id=object_id)
+
+        def told(task: Task) -> Batch:
+            job = control.cluster.jobs[task.job]
+            return (
+                PutAttempt(attempt_of(task)),
+                control.note("running", f"{job.name} slot {task.slot} runs on {task.node}", job=job.id, task=task.id),
+            )
+
+        if await amend(control, action.task, running, told):
+            control.keeper.follow(action.task)
+
+    async def _start(self, task_id: str) -> None:
+        """Start with the object's version as it is now, committed first, so that a late call still fails."""
+        seen = self.control.object_of(task_id)
+        if seen is not None:
+            await amend(self.control, task_id, lambda now: _versioned(now, seen))
+        start_task(self.control, task_id)
+
+    async def _again(self, task_id: str) -> None:
+        control = self.control
+
+        def again(task: Task) -> Task | None:
+            if task.state != "restarting":
+                return None
+            job = control.cluster.jobs[task.job]
+            node, cards = (task.next_node, task.next_cards) if task.next_node else (task.node, task.cards)
+            seen = control.object_of(task.id)
+            return step(
+                task, "grant", attempt=task.attempt + 1, generation=job.generation, node=node, cards=cards,
+                granted_at=control.clock.now(), started_at=None, ended_at=None, engine_id="", stop_for="",
+                stop_sent=False, gone=False, restarts=task.restarts + 1, next_node="", next_cards=(), fingerprint="",
+                object_version=seen.version if seen else task.object_version,
+            )  # fmt: skip
+
+        def extra(task: Task) -> Batch:
+            held = control.cluster.grants.get(task.id, {})
+            left = tuple(card for card in held if card not in task.cards)
+            return (PutAttempt(attempt_of(task)), *((Give(task.id, left),) if left else ()))
+
+        if await amend(control, task_id, again, extra):
+            start_task(control, task_id)
+            control.wake("place", "label")
+
+    async def _removed(self, action: act.Removed) -> None:
+        control = self.control
+
+        def removed(task: Task) -> Task | None:
+            if task.state in FINISHED or task.stop_for in ("cancelled", "removed-on-engine"):
+                return None
+            if action.running and task.state in LIVE:
+                return step(task, "stop", stop_for="removed-on-engine", stop_sent=True)
+            return step(task, "finish", reason="removed-on-engine", ended_at=control.clock.now(), stop_for="")
+
+        def told(task: Task) -> Batch:
+            job = control.cluster.jobs[task.job]
+            text = f"{job.name} slot {task.slot} was removed with the engine's own tools: a cancel"
+            return (control.note("removed-on-engine", text, actor="engine", job=job.id, task=task.id),)
+
+        if await amend(control, action.task, removed, told):
+            control.wake("reclaim", "place")
+
+    async def _silent(self, task_id: str) -> None:
+        control = self.control
+
+        def silent(task: Task) -> Task | None:
+            return step(task, "silent") if task.state in ("starting", "running", "stopping") else None
+
+        def told(task: Task) -> Batch:
+            text = f"node {task.node} is silent: what task {task.id} does is not known, its cards stay held"
+            return (control.note("unknown", text, job=task.job, task=task.id, node=task.node),)
+
+        await amend(control, task_id, silent, told)
+
+    async def _unplaceable(self, action: act.Unplaceable) -> None:
+        control = self.control
+
+        def back(task: Task) -> Task | None:
+            return step(task, "stop", stop_for="requeue") if task.state == "starting" else None
+
+        def told(task: Task) -> Batch:
+            text = f"{task.node} cannot start it ({action.reason}): {action.message}; back to the queue"
+            return (control.note("unplaceable", text, job=task.job, task=task.id, node=task.node),)
+
+        await amend(control, action.task, back, told)
+
+    async def _ask_stop(self, task_id: str, why: StopFor) -> None:
+        await amend(
+            self.control, task_id, lambda now: step(now, "stop", stop_for=why) if now.state == "running" else None
+        )
+        self.control.wake("reconcile")
+
+    def _stop(self, task_id: str, handle: Handle) -> None:
+        control = self.control
+        task = control.cluster.task(task_id)
+        grace = control.cluster.jobs[task.job].spec.stop_grace_s if task is not None else None
+        final = task is not None and task.stop_for in ("cancelled", "scale", "removed-on-engine")
+
+        async def call() -> None:
+            if final and control.engine.capabilities.slot_objects:
+                await control.engine.remove(handle)
+            else:
+                await control.engine.stop(handle, grace)
+            await amend(control, task_id, lambda now: revise(now, stop_sent=True) if now.state == "stopping" else None)
+
+        control.calls.run(task_id, call)
+
+    def _sweep(self, key: str, handle: Handle) -> None:
+        if self.control.keeper.draining(key):
+            return  # its last output is still being read
+
+        async def call() -> None:
+            await self.control.engine.remove(handle)
+
+        self.control.calls.run(key, call)
+
+    async def _edited(self, task_id: str, seen: SlotObject) -> None:
+        """The first look at a new attempt remembers what its object asks for; a later difference is put back."""
+        control = self.control
+        task = control.cluster.task(task_id)
+        if task is None or not task.fingerprint or task.state != "running":
+            await amend(control, task_id, lambda now: revise(now, fingerprint=seen.fingerprint))
+            return
+        text = f"{seen.name} was edited with the engine's own tools; Berth starts it again as it was submitted"
+        note = control.note("edit-put-back", text, actor="engine", job=task.job, task=task_id)
+        await amend(control, task_id, _replaced, lambda _: (note,))
+        control.wake("reconcile")
+
+    async def _rescaled(self, action: act.Rescaled) -> None:
+        task = self.control.cluster.task(action.task)
+        if task is None:
+            return
+        if task.slot == 1 and action.replicas > 0:
+            await rescale(self.control, task.job, action.replicas, actor="engine")
+        elif action.replicas == 0:
+            await rescale(self.control, task.job, task.slot - 1, actor="engine")
+        if action.replicas > 0:
+            await self.control.engine.restore_replicas(action.object)
+            self.control.wake("observe")
+
+    async def _finish(self, task_id: str) -> None:
+        def finish(task: Task) -> Task | None:
+            if task.state not in (*QUEUED, "restarting"):
+                return None
+            return step(task, "finish", reason="cancelled", ended_at=self.control.clock.now())
+
+        if await amend(self.control, task_id, finish):
+            self.control.wake("reclaim", "reconcile", "place")
+
+
+def _prepared(task: Task, seen: SlotObject) -> Task | None:
+    return step(task, "prepare", object_id=seen.id, object_version=seen.version) if task.state == "waiting" else None
+
+
+def _versioned(task: Task, seen: SlotObject) -> Task | None:
+    if task.state != "starting" or (task.object_id, task.object_version) == (seen.id, seen.version):
+        return None
+    return revise(task, object_id=seen.id, object_version=seen.version)
+
+
+def _replaced(task: Task) -> Task | None:
+    return step(task, "stop", stop_for="replace", stop_sent=False) if task.state == "running" else None

@@ -1,0 +1,64 @@
+"""Takes the snapshot that a decision sees: frozen views of nodes that are rebuilt only where something changed."""
+
+from berth.control.cluster import Cluster
+from berth.model.job import Job, Task
+from berth.model.node import Node
+from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
+
+
+class Views:
+    """Keeps one frozen view per node; `snapshot` costs what changed since the last one."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._views: dict[str, NodeView] = {}
+        self._order: tuple[NodeView, ...] = ()
+        cluster.stale_views |= cluster.nodes.keys()
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        """All nodes by name, the order that breaks ties."""
+        stale, self._cluster.stale_views = self._cluster.stale_views, set()
+        for name in stale:
+            node = self._cluster.nodes.get(name)
+            if node is None:
+                self._views.pop(name, None)
+            else:
+                self._views[name] = self._view(node)
+        if stale:
+            self._order = tuple(self._views[name] for name in sorted(self._views))
+        return self._order
+
+    def snapshot(self, now: float) -> Snapshot:
+        """The cluster at this instant, with everything that waits in the order in which it is served."""
+        waiting = [self._cluster.task(task_id) for task_id in list(self._cluster.waiting)]
+        candidates = [candidate(self._cluster.jobs[task.job], task) for task in waiting if task is not None]
+        return Snapshot(now, self.nodes(), tuple(sorted(candidates, key=lambda one: one.rank)))
+
+    def _view(self, node: Node) -> NodeView:
+        cards = [self._cluster.cards[uuid] for uuid in self._cluster.node_cards.get(node.name, ())]
+        views = tuple(
+            CardView(card, self._cluster.rooms[card.uuid], tuple(self._cluster.holders[card.uuid]))
+            for card in sorted(cards, key=lambda card: (card.index, card.uuid))
+        )
+        booked = self._cluster.booked.get(node.name, (0, 0))
+        others = self._cluster.others_booked.get(node.name, (0, 0))
+        cpu = node.cpu_nano - booked[0] - others[0] if node.cpu_nano else None
+        memory = node.memory_bytes - booked[1] - others[1] if node.memory_bytes else None
+        return NodeView(node, views, cpu, memory)
+
+
+def candidate(job: Job, task: Task) -> Candidate:
+    """What the decision needs to know of a task that waits, or that runs until it gets another grant."""
+    blocked = "held" if job.held else ""
+    message = f"held: 'berth release {job.id}' lets it go on" if job.held else ""
+    return Candidate(
+        task=task.id,
+        job=job.id,
+        name=job.name,
+        request=job.spec.request,
+        rank=(-job.priority, job.submitted_at, job.seq, task.slot),
+        owns=task.cards if task.wants_replace else (),
+        home=task.node if task.wants_replace else "",
+        blocked=blocked,
+        blocked_message=message,
+    )

@@ -1,0 +1,42 @@
+"""The pure twin of reclaim: whose cards are really free, because nothing of the task is left that could use them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from berth.core.actions import Release
+from berth.model.job import Task
+from berth.model.lifecycle import FINISHED, QUEUED
+from berth.model.seen import Life, Observed
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """What expire may see. `granted` are tasks with something in the ledger; `settled` as in `diff.Facts`;
+    `busy_cards` are cards on which an agent still sees a process; `fenced_nodes` are vouched to be off.
+    """
+
+    observed: Observed
+    granted: frozenset[str]
+    settled: Mapping[str, float]
+    cluster: str
+    busy_cards: frozenset[str] = frozenset()
+    fenced_nodes: frozenset[str] = frozenset()
+
+
+def expire(tasks: Iterable[Task], held: Held) -> Iterator[Release]:
+    """A release for each task that needs its cards no more and of which the engine shows nothing alive."""
+    alive = {life.task for life in held.observed.lives if _alive(life, held)}
+    for task in tasks:
+        over = task.state in FINISHED and (not task.gone or task.id in held.granted)
+        queued = task.state in QUEUED and (not task.gone or task.id in held.granted)
+        if not (over or queued) or held.observed.began <= held.settled.get(task.id, 0.0):
+            continue
+        if task.id in alive and task.node not in held.fenced_nodes:
+            continue
+        if not any(card in held.busy_cards for card in task.cards):
+            yield Release(task.id)
+
+
+def _alive(life: Life, held: Held) -> bool:
+    """Whether this life may still touch its cards; what is only pending has none yet."""
+    return life.state not in ("exited", "pending") and life.labels.get("berth.cluster") == held.cluster
