@@ -1,5 +1,6 @@
 """The table of verbs and the one way through them: find the verb, parse, call, and turn whatever fails into words."""
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -55,6 +56,7 @@ LOCAL = {
 
 def run(argv: Sequence[str], local: Mapping[str, str]) -> int:
     """Run one command line and return its exit code; `local` maps a verb to "module:function" of its own."""
+    _forgiving_output()
     try:
         return _dispatch(list(argv), local)
     except KeyboardInterrupt:
@@ -66,6 +68,13 @@ def run(argv: Sequence[str], local: Mapping[str, str]) -> int:
         from berth.cli.guard import explain_failure
 
         return explain_failure(error)
+
+
+def _forgiving_output() -> None:
+    """A character that the terminal's encoding lacks is shown as `?`, not as an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _dispatch(argv: list[str], local: Mapping[str, str]) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,7 +37,7 @@ class LogFollower:
         self._job = job
         self._query = {**query, "follow": 1}
         self._notice = notice
-        self._recent: list[tuple[Any, ...]] = []
+        self._recent: deque[tuple[Any, ...]] = deque(maxlen=OVERLAP)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         retry = Patience(self._notice)
@@ -54,22 +54,21 @@ class LogFollower:
 
     def _fresh(self) -> Iterator[dict[str, Any]]:
         """What one connection brings, without the lines that were there before it broke."""
+        self._resume()
         repeated = Counter(self._recent)
         for line in log_lines(self._client, self._job, self._query):
             mark = (line.get("task"), line.get("attempt"), line["time"], line.get("stream"), line["text"])
             if repeated[mark] > 0:
                 repeated[mark] -= 1
                 continue
-            self._recent = [*self._recent[-OVERLAP:], mark]
+            self._recent.append(mark)
             yield line
-            self._resume()
 
     def _resume(self) -> None:
-        """From now on ask for what follows the oldest remembered line, instead of for the same past again."""
-        if len(self._recent) < OVERLAP and self._query.get("tail") is None:
+        """After a break ask for what follows the oldest remembered line, instead of for the same past again."""
+        if not self._recent or (len(self._recent) < OVERLAP and self._query.get("tail") is None):
             return  # every line so far is remembered: asking for the same again loses nothing
-        self._query["since"] = min(mark[2] for mark in self._recent)
-        self._query["tail"] = None
+        self._query = {**self._query, "since": min(mark[2] for mark in self._recent), "tail": None}
 
     def _ended(self) -> bool:
         return self._client.get(f"/v1/jobs/{segment(self._job)}").get("ended_at") is not None

@@ -8,7 +8,7 @@ from berth.cli.listing import Listing, show_list
 from berth.cli.parser import yes_flag
 from berth.cli.table import Column
 from berth.cli.verb import Session, Verb, no_arguments
-from berth.cli.words import ENDED, count, short_cards
+from berth.cli.words import ENDED, short_cards
 from berth.client.http import segment
 
 
@@ -83,8 +83,7 @@ def _ps(session: Session) -> int:
 def _rm(session: Session) -> int:
     name = session.args.name
     path = f"/v1/stacks/{segment(name)}"
-    jobs = session.client.items(path)
-    session.screen.ask(f"Remove stack {name} ({count(len(jobs), 'service')})?", session.args.yes)
+    session.screen.ask(f"Remove stack {name} and end what it runs?", session.args.yes)
     answer = session.client.delete(path)
     if session.screen.as_json:
         session.screen.value(answer)
