@@ -184,13 +184,25 @@ class DockerHost:
         (self.folder / "daemon.json").write_text(json.dumps(document | dict(settings), indent=1))
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection to a daemon's socket."""
+
+    def __init__(self, path: Path, timeout: float = 5) -> None:
+        """Name the socket; the first request connects."""
+        super().__init__("docker", timeout=timeout)
+        self.path = path
+
+    def connect(self) -> None:
+        """Connect to the socket in place of a port."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
 def ping(path: Path, timeout: float = 5) -> bool:
     """Tell whether a Docker daemon answers on this socket."""
-    connection = http.client.HTTPConnection("docker", timeout=timeout)
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.settimeout(timeout)
+    connection = UnixConnection(path, timeout)
     try:
-        connection.sock.connect(str(path))
         connection.request("GET", "/_ping")
         return connection.getresponse().status == 200
     except (OSError, http.client.HTTPException):

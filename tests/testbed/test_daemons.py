@@ -14,6 +14,7 @@ from .daemons import TLS_PORT, DockerHost, ping
 from .image import IMAGE, IMAGE_TERM, tags
 from .lab import CGROUPS, Lab
 from .processes import TestbedError, command_lines, run
+from .ssh import SshServer
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
@@ -74,6 +75,13 @@ def test_tls_wants_a_certificate(lab: Lab) -> None:
             _ping(host.address, trust)
         trust.load_cert_chain(host.certificates / "cert.pem", host.certificates / "key.pem")
         assert _ping(host.address, trust) == 200
+
+
+def test_ssh_reaches_the_daemon(host: DockerHost) -> None:
+    with SshServer(host) as server:
+        env = server.client_environment()
+        assert run(["docker", "info", "--format", "{{.Name}}"], env=env).stdout.strip() == "solo"
+        assert run(["docker", "run", "--rm", IMAGE, "echo", "by ssh"], env=env).stdout == "by ssh\n"
 
 
 def _ping(address: str, trust: ssl.SSLContext) -> int:
