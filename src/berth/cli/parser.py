@@ -122,15 +122,15 @@ def nearest(word: str, known: list[str]) -> str:
     """The known word that is most like this one, or ""."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, known, n=1, cutoff=0.5)), "")
+    return next(iter(get_close_matches(word, known, n=1, cutoff=0.6)), "")
 
 
 def _unknown(word: str, flags: list[str]) -> tuple[str, str]:
     if not word.startswith("-") or word == "-":
         return f"'{word}' is too much", ""
     flag = word.partition("=")[0]
-    known = nearest(flag, flags) if flag.startswith("--") else ""
-    return f"there is no {flag}", f"the nearest is {known}" if known else ""
+    known = nearest(flag[2:], [each[2:] for each in flags if each.startswith("--")]) if flag.startswith("--") else ""
+    return f"there is no {flag}", f"the nearest is --{known}" if known else ""
 
 
 def usage_error(message: str, hint: str) -> ClientError:
