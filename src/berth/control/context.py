@@ -10,6 +10,7 @@ from berth.control.cluster import Cluster
 from berth.control.keeper import LogKeeper
 from berth.control.views import Views
 from berth.control.writer import Writer
+from berth.model.card import Use
 from berth.model.change import Batch, Note
 from berth.model.event import Event
 from berth.model.seen import Observed, SlotObject
@@ -51,6 +52,7 @@ class Control:
         self.credentials: dict[str, str] = {}
         self.host_groups: dict[str, int] = {}
         self.busy_cards: frozenset[str] = frozenset()
+        self.uses: dict[str, Use] = {}
         self.agent_foreign: dict[str, str] = {}
         self._bells: dict[str, asyncio.Event] = {}
         self._listeners: list[Callable[[Batch], None]] = []

@@ -9,6 +9,7 @@ from berth.control.context import Control
 from berth.control.label import Labeller
 from berth.control.nodes import sync_nodes
 from berth.control.place import Placer
+from berth.control.rebuild import rebuild
 from berth.control.reclaim import Reclaimer
 from berth.control.reconcile import Reconciler
 from berth.model.change import Superseded
@@ -38,6 +39,8 @@ class Loop:
     async def begin(self) -> None:
         """Look, bring nodes and tasks in line, then start all controllers. Raises EngineError when it cannot look."""
         await self.look()
+        assert self.control.look is not None
+        await rebuild(self.control, self.control.look)
         await self.reconciler.run()
         await self.reclaimer.run()
         for job, task in self.control.cluster.unfinished():

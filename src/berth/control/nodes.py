@@ -5,9 +5,10 @@ import msgspec
 from berth.control.context import Control
 from berth.core.foreign import foreign_cards
 from berth.core.labels import OUTPUT
-from berth.model.card import Card
-from berth.model.change import Batch, Change, DropCard, PutCard, PutNode, RenameCard
+from berth.model.card import WHOLE, Card, Share
+from berth.model.change import Batch, Change, DropCard, PutCard, PutNode, RenameCard, Take
 from berth.model.declared import Declared, declared, is_ours
+from berth.model.lifecycle import OCCUPYING
 from berth.model.node import Node
 from berth.model.seen import Observed, SeenNode
 
@@ -170,6 +171,7 @@ async def put_inventory(control: Control, node: Node, cards: tuple[Card, ...], *
     changes: list[Change] = [PutNode(msgspec.structs.replace(cluster.nodes[node.name], **facts))]
     for card in cards:
         changes += _found(have, stand_ins, msgspec.structs.replace(card, node=node.name))
+        changes += _owed(control, card) if card.uuid not in have else ()
     seen = {card.uuid for card in cards}
     for card in have.values():
         if card.uuid in seen or (card.declared and any(card.index == other.index for other in cards)):
@@ -182,6 +184,17 @@ async def put_inventory(control: Control, node: Node, cards: tuple[Card, ...], *
             changes.append(DropCard(card.uuid))
     await control.writer.commit(tuple(changes))
     control.wake("place", "label", "reconcile")
+
+
+def _owed(control: Control, card: Card) -> Batch:
+    """A card that appears while a task runs on it (its ledger was rebuilt before its agent came) is booked at once."""
+    return tuple(
+        Take(task.id, (Share(card.uuid, WHOLE, card.memory_mib),))
+        for _, task in control.cluster.unfinished()
+        if card.uuid in task.cards
+        and task.state in OCCUPYING
+        and card.uuid not in control.cluster.grants.get(task.id, {})
+    )[:1]
 
 
 def _found(have: dict[str, Card], stand_ins: dict[int, Card], card: Card) -> list[Change]:

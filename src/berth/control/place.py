@@ -58,7 +58,7 @@ class Placer:
         new = step(
             task, "grant", attempt=task.attempt + 1, generation=job.generation, node=place.node, cards=cards,
             granted_at=now, started_at=None, ended_at=None, engine_id="", stop_for="", stop_sent=False, gone=False,
-            reason="", exit_code=None, error="", fingerprint="",
+            reason="", exit_code=None, error="", digest="",
         )  # fmt: skip
         return (
             PutTask(new, was=task.version),

@@ -86,7 +86,7 @@ class Reclaimer:
             if not stack.removing and jobs and all(job.ended_at is not None and _removed(control, job) for job in jobs):
                 await control.writer.commit((PutStack(msgspec.structs.replace(stack, removing=True)),))
             ids = {job.id for job in jobs}
-            left = look is None or any(seen.job in ids for seen in (*look.objects, *look.lives))
+            left = look is None or bool(ids & {*(o.job for o in look.objects), *(life.job for life in look.lives)})
             if stack.removing and not left and all(job.ended_at is not None for job in jobs):
                 control.calls.run(f"stack {stack.name}", lambda stack=stack: self._drop(stack))  # type: ignore[misc]
 

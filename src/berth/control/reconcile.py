@@ -127,7 +127,7 @@ class Reconciler:
             return step(
                 task, "grant", attempt=task.attempt + 1, generation=job.generation, node=node, cards=cards,
                 granted_at=control.clock.now(), started_at=None, ended_at=None, engine_id="", stop_for="",
-                stop_sent=False, gone=False, restarts=task.restarts + 1, next_node="", next_cards=(), fingerprint="",
+                stop_sent=False, gone=False, restarts=task.restarts + 1, next_node="", next_cards=(), digest="",
                 object_version=seen.version if seen else task.object_version,
             )  # fmt: skip
 
@@ -216,8 +216,8 @@ class Reconciler:
         """The first look at a new attempt remembers what its object asks for; a later difference is put back."""
         control = self.control
         task = control.cluster.task(task_id)
-        if task is None or not task.fingerprint or task.state != "running":
-            await amend(control, task_id, lambda now: revise(now, fingerprint=seen.fingerprint))
+        if task is None or not task.digest or task.state != "running":
+            await amend(control, task_id, lambda now: revise(now, digest=seen.digest))
             return
         text = f"{seen.name} was edited with the engine's own tools; Berth starts it again as it was submitted"
         note = control.note("edit-put-back", text, actor="engine", job=task.job, task=task_id)

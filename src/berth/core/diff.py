@@ -176,7 +176,7 @@ def _edited(slot: Slot) -> Iterator[act.Action]:
     assert slot.object is not None
     if slot.absent and slot.object.replicas != 1 and slot.object.attempt:
         yield act.Rescaled(slot.task.id, slot.object.replicas, slot.object)
-    elif slot.absent and slot.object.fingerprint != slot.task.fingerprint:
+    elif slot.absent and slot.object.digest != slot.task.digest:
         yield act.Edited(slot.task.id, slot.object)
 
 

@@ -57,7 +57,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `not_before` (seconds) is the end of a restart delay. `failed_at` holds the times of the ends that count
     against `max_attempts`. `reason`, `exit_code`, `error` describe the last end.
     `wants_replace`: it runs an older generation until another grant (`next_node`, `next_cards`) is committed.
-    `fingerprint` is what the slot's object asked for when the attempt began.
+    `digest` stands for what the slot's object asked for when the attempt began.
     `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
     """
 
@@ -85,7 +85,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started_at: float | None = None
     ended_at: float | None = None
     wants_replace: bool = False
-    fingerprint: str = ""
+    digest: str = ""
     next_node: str = ""
     next_cards: tuple[str, ...] = ()
     version: int = 1
