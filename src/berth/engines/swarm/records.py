@@ -9,25 +9,25 @@ class Record(msgspec.Struct, frozen=True, rename="pascal"):
     """Base of records whose fields are spelled `ContainerSpec` on the wire and `container_spec` here."""
 
 
-class Version(Record):
+class Version(Record, frozen=True):
     index: int = 0
 
 
-class Constraints(Record):
+class Constraints(Record, frozen=True):
     constraints: list[str] | None = None
 
 
-class NamedResource(Record):
+class NamedResource(Record, frozen=True):
     kind: str = ""
     value: str = ""
 
 
-class Discrete(Record):
+class Discrete(Record, frozen=True):
     kind: str = ""
     value: int = 0
 
 
-class GenericResource(Record):
+class GenericResource(Record, frozen=True):
     named_resource_spec: NamedResource | None = None
     discrete_resource_spec: Discrete | None = None
 
@@ -40,32 +40,32 @@ class Reservation(
     generic: list[GenericResource] | None = None
 
 
-class Resources(Record):
+class Resources(Record, frozen=True):
     reservations: Reservation | None = None
 
 
-class ContainerSpec(Record):
+class ContainerSpec(Record, frozen=True):
     image: str = ""
     labels: dict[str, str] | None = None
     env: list[str] | None = None
     user: str = ""
 
 
-class TaskTemplate(Record):
+class TaskTemplate(Record, frozen=True):
     container_spec: ContainerSpec | None = None
     placement: Constraints | None = None
     resources: Resources | None = None
 
 
-class Replicated(Record):
+class Replicated(Record, frozen=True):
     replicas: int = 0
 
 
-class Mode(Record):
+class Mode(Record, frozen=True):
     replicated: Replicated | None = None
 
 
-class ServiceSpec(Record):
+class ServiceSpec(Record, frozen=True):
     name: str
     labels: dict[str, str] | None = None
     task_template: TaskTemplate = TaskTemplate()
@@ -88,7 +88,7 @@ class ContainerStatus(msgspec.Struct, frozen=True, rename={"container": "Contain
     exit_code: int = 0
 
 
-class TaskStatus(Record):
+class TaskStatus(Record, frozen=True):
     timestamp: datetime
     state: str
     err: str = ""
@@ -136,30 +136,30 @@ class Capacity(msgspec.Struct, frozen=True, rename={"cpu": "NanoCPUs", "memory":
     memory: int = 0
 
 
-class EngineFacts(Record):
+class EngineFacts(Record, frozen=True):
     engine_version: str = ""
     labels: dict[str, str] | None = None
 
 
-class Description(Record):
+class Description(Record, frozen=True):
     hostname: str = ""
     platform: Platform = Platform()
     resources: Capacity = Capacity()
     engine: EngineFacts = EngineFacts()
 
 
-class NodeSpec(Record):
+class NodeSpec(Record, frozen=True):
     labels: dict[str, str] | None = None
     role: str = ""
     availability: str = "active"
 
 
-class NodeStatus(Record):
+class NodeStatus(Record, frozen=True):
     state: str = "unknown"
     addr: str = ""
 
 
-class ManagerStatus(Record):
+class ManagerStatus(Record, frozen=True):
     addr: str = ""
 
 
@@ -198,7 +198,7 @@ class ClusterInfo(msgspec.Struct, frozen=True, rename={"id": "ID"}):
     id: str = ""
 
 
-class Info(Record):
+class Info(Record, frozen=True):
     """What `GET /info` says: only what decides whether Berth can work here."""
 
     name: str = ""

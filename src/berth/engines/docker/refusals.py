@@ -1,0 +1,63 @@
+"""What the Docker engine refuses by itself, in words."""
+
+from collections.abc import Iterable
+
+from berth.model.errors import EngineError, Problem, StaleVersion
+from berth.model.launch import Launch
+
+NO_LIVE_RESTORE = (
+    "A restart of this Docker daemon ends all containers; `live-restore: true` in /etc/docker/daemon.json keeps them."
+)
+
+
+def no_store(kind: str, name: str) -> Problem:
+    """A Docker host keeps no secrets and configs."""
+    return Problem(
+        code="no-secret-store",
+        message=f"The {kind} {name} cannot be used: a Docker host without Swarm has no store of {kind}s.",
+        hint="Run `docker swarm init` and start Berth with --engine swarm, or mount a file.",
+        field=f"{kind}s",
+    )
+
+
+def name_taken(name: str) -> EngineError:
+    """A container of this name exists and is not this attempt's."""
+    return EngineError(
+        Problem(
+            code="name-taken",
+            message=f"The engine has a container {name} that does not belong to this attempt.",
+            hint=f"Remove it (`docker rm {name}`) or use another name.",
+        )
+    )
+
+
+def removed(launch: Launch) -> StaleVersion:
+    """The attempt was removed before: a late start must not bring it back."""
+    return StaleVersion(
+        Problem(code="stale-version", message=f"Attempt {launch.attempt} of {launch.name} was removed already.")
+    )
+
+
+def no_native(name: str) -> Problem:
+    """There is nobody who places services."""
+    return Problem(
+        code="no-native-services",
+        message=f"{name} cannot be left to the engine: a Docker host places no services by itself.",
+        hint="Berth places each of its tasks.",
+    )
+
+
+def no_labels(node: str, keys: Iterable[str]) -> Problem:
+    """The daemon's labels are in its configuration file."""
+    return Problem(
+        code="no-node-labels",
+        message=f"Node {node} cannot be labelled through Docker ({', '.join(keys)}).",
+        hint="Berth keeps such labels itself on a Docker host.",
+    )
+
+
+def image_vanished(image: str) -> EngineError:
+    """It was pulled and is not there."""
+    return EngineError(
+        Problem(code="image-absent", message=f"{image} was pulled and removed again before its container was made.")
+    )
