@@ -37,6 +37,7 @@ class Agents:
         self.control = control
         self._peers: dict[str, AgentPeer] = {}
         self._instances: dict[str, str] = {}
+        self.first_hello = asyncio.Event()
 
     async def serve(self, peer: AgentPeer, node: str) -> None:
         """Talk to one agent until it leaves. `node`: the only node that its token may speak for ("": any, the
@@ -126,6 +127,7 @@ class Agents:
             current = control.cluster.nodes[node.name]
             await control.writer.commit((PutNode(msgspec.structs.replace(current, **facts)),))
         self._foreign(node.name, hello.foreign)
+        self.first_hello.set()
         for saw in hello.containers:
             await self._saw(node.name, saw)
 

@@ -1,0 +1,106 @@
+"""`berth up`: the server and the agent of this machine in one process, until SIGTERM or Ctrl-C."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from berth.cli.parser import Parser
+from berth.client.config import keep
+from berth.main.options import DEFAULT_LISTEN, Options, default_data, parse_listen
+
+if TYPE_CHECKING:
+    from berth.main.server import Server
+
+EXAMPLE = "berth up --simulate 'node1=A100-SXM4-80GB:4'"
+
+
+def run(argv: Sequence[str]) -> int:
+    """Parse the flags, run until stopped; the exit code."""
+    options = _options(argv)
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
+    import uvloop
+
+    return uvloop.run(_serve(options))
+
+
+async def _serve(options: Options) -> int:
+    from berth.main.server import Server
+
+    server = Server(options)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await server.start()
+    if options.remember:
+        keep(options.address, str(server.token_file.resolve()), str(options.tls_cert or ""), os.environ)
+    print(_greeting(server), flush=True)
+    ended = asyncio.create_task(server.superseded())
+    await asyncio.wait({ended, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    await server.stop()
+    if ended.done():
+        print("Another server has taken over this cluster; this one has ended.", file=sys.stderr)
+        return 4
+    return 0
+
+
+def _greeting(server: "Server") -> str:
+    options, chosen, cluster = server.options, server.chosen, server.control.cluster
+    ca = f" --ca {options.tls_cert}" if options.tls_cert else ""
+    lines = [
+        f"Berth is up at {options.address}",
+        f"  engine   {chosen.engine.name} {chosen.identity.version} ({chosen.why})",
+        f"  cards    {len(cluster.cards)} on {len(cluster.nodes)} nodes",
+        f"  token    {server.token_file} (admin; the berth command of this user finds it by itself)",
+        f"  data     {options.data}",
+        *(f"  note     {warning}" for warning in chosen.identity.warnings),
+        "To join a node: make its token here, take the file there, and start its agent:",
+        "  berth token create --role agent --node NAME > F",
+        f"  berth agent --server {options.address} --token-file F{ca}",
+        "Stop with Ctrl-C; what runs goes on.",
+    ]
+    return "\n".join(lines)
+
+
+def _options(argv: Sequence[str]) -> Options:
+    parser = Parser(
+        prog="berth up",
+        description="Start a server and the agent of this machine in one process.",
+        epilog=f"example:\n  {EXAMPLE}",
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.example = EXAMPLE
+    parser.add_argument("--engine", default="auto", metavar="WORD", help="auto, docker, swarm or simulated")
+    parser.add_argument("--simulate", default="", metavar="SPEC", help="simulated cards: node1=A100-SXM4-80GB:4,...")
+    parser.add_argument("--cards", type=Path, metavar="FILE", help="a JSON list of card objects")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder of database, logs and token")
+    parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help=f"by default {DEFAULT_LISTEN}")
+    parser.add_argument("--store", default="", metavar="URL", help="a database URL; by default SQLite in DIR")
+    parser.add_argument("--docker-host", default="", metavar="H", help="unix://, ssh://, tcp:// or a Docker context")
+    parser.add_argument("--tls-cert", type=Path, metavar="F", help="certificate chain as PEM")
+    parser.add_argument("--tls-key", type=Path, metavar="F", help="its key as PEM")
+    parser.add_argument("--insecure", action="store_true", help="plain HTTP beyond loopback")
+    parser.own = len(parser.actions)
+    parser.add_argument("-h", "--help", action="help", help="show this and end")
+    args = parser.parse_args(list(argv))
+    host, port = parse_listen(args.listen)
+    return Options(
+        engine=args.engine,
+        simulate=args.simulate,
+        cards=args.cards,
+        data=(args.data or default_data()).absolute(),
+        host=host,
+        port=port,
+        store=args.store,
+        docker_host=args.docker_host,
+        tls_cert=args.tls_cert.absolute() if args.tls_cert else None,
+        tls_key=args.tls_key.absolute() if args.tls_key else None,
+        insecure=args.insecure,
+    )
