@@ -217,7 +217,8 @@ class Agent:
         await stream.send(self._hello())
         self._told = self._inventory.uses if self._inventory else ()
         try:
-            answer = await asyncio.wait_for(stream.receive(), WELCOME_S)
+            async with asyncio.timeout(WELCOME_S):
+                answer = await stream.receive()
         except TimeoutError:
             problem = Problem(code="no-server", message="The server did not answer the agent's hello.")
             raise LinkDown(problem) from None
