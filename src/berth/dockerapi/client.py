@@ -77,7 +77,7 @@ class Docker:
         method: str = "POST",
         answer_s: float = ANSWER_S,
     ) -> bytes:
-        """Make a change, with `body` as JSON; the body of the answer, within `answer_s` seconds."""
+        """Make a change, with `body` as JSON (bytes: a tar archive as it is); the answer, within `answer_s` seconds."""
         return await self._ask(method, path, query, body, headers, answer_s)
 
     @asynccontextmanager
@@ -112,8 +112,9 @@ class Docker:
         answer_s: float = ANSWER_S,
     ) -> bytes:
         what, changes = f"{method} {path}", method != "GET"
-        data = None if body is None else msgspec.json.encode(body)
-        marks = {**(headers or {}), **({"Content-Type": "application/json"} if data else {})}
+        data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+        form = "application/x-tar" if isinstance(body, bytes) else "application/json"
+        marks = {**(headers or {}), **({"Content-Type": form} if data else {})}
         timeout = aiohttp.ClientTimeout(total=answer_s, sock_connect=CONNECT_S)
         try:
             async with self._opened().request(

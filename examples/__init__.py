@@ -1,0 +1,1 @@
+"""Stack files, jobs, and the quickstart that `make quickstart` runs."""

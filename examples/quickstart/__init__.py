@@ -1,0 +1,1 @@
+"""The main job in one minute on the best engine of this machine; everything is put back as it was found."""
