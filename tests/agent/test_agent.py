@@ -5,10 +5,12 @@ import json
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from berth.agent.agent import AgentSettings
-from berth.agent.link import HttpLink, InProcessLink
+from berth.agent.agent import AgentSettings, run_agent
+from berth.agent.link import HttpLink, InProcessLink, LinkDown
+from berth.dockerapi.address import Address
 from berth.model.card import Card, Use
 from berth.model.errors import BadInput, Problem, Refused
 from berth.model.launch import CardMount
@@ -17,6 +19,7 @@ from berth.model.wire import Cards, Heartbeat, Hello, Refresh, Refuse, Up, Uses,
 from berth.ports import Vendor, VendorAbsent
 from berth.vendors import detect
 from tests.agent.server import HttpServer, Server, agent, hello_of, token_file
+from tests.client.tls import authority
 
 
 def simulated(cards: Path | None = None, interval_s: float = 0.05) -> AgentSettings:
@@ -232,6 +235,31 @@ async def test_no_token_file(tmp_path: Path) -> None:
     async with agent(simulated(), HttpLink("http://127.0.0.1:9", tmp_path / "absent")) as running:
         with pytest.raises(Refused, match="cannot be read: No such file"):
             await asyncio.wait_for(asyncio.shield(running), 5)
+
+
+async def test_over_tls_with_the_servers_own_authority(tmp_path: Path) -> None:
+    ca, context = authority(tmp_path)
+    server = Server()
+    http = HttpServer(server, "secret", context)
+    await http.start()
+    token = token_file(tmp_path, "secret")
+    async with agent(simulated(), HttpLink(http.url, token, ca)):
+        await server.wait(Hello)
+    with pytest.raises(LinkDown) as caught:
+        await HttpLink(http.url, token).connect()
+    await http.stop()
+    assert (caught.value.problem.code, caught.value.refused) == ("untrusted-certificate", False)
+    with pytest.raises(LinkDown) as caught:
+        await HttpLink(http.url, token, tmp_path / "absent.pem").connect()
+    assert (caught.value.problem.code, caught.value.refused) == ("bad-ca", True)
+
+
+@pytest.mark.parametrize("url", ["ssh://gpu-2", "tcp://10.1.2.3:2376"])
+async def test_a_daemon_of_another_host_is_refused(url: str) -> None:
+    settings = msgspec.structs.replace(simulated(), docker=Address(url))
+    with pytest.raises(BadInput) as caught:
+        await run_agent(settings, InProcessLink(Server().serve))
+    assert caught.value.problems[0].code == "agent-elsewhere"
 
 
 async def test_a_server_that_is_away_is_waited_for(tmp_path: Path) -> None:

@@ -82,7 +82,12 @@ def test_a_rule_for_every_card(v1: Tree, rule: str) -> None:
     v1.node("nvidia0", 195, 0)
     v1.rules(*DEFAULT_RULES, rule)
     found = v1.look()
-    assert (found.everything, found.open, found.barred, found.hidden) == (True, frozenset({0}), frozenset(), frozenset())
+    assert (found.everything, found.open, found.barred, found.hidden) == (
+        True,
+        frozenset({0}),
+        frozenset(),
+        frozenset(),
+    )
 
 
 def test_v2_counts_the_nodes(v2: Tree) -> None:

@@ -10,6 +10,7 @@ import pytest
 from berth.model.errors import BadInput
 from berth.model.simulate import parse_simulate
 from berth.vendors import detect
+from berth.vendors.cards_file import CardsFile
 from berth.vendors.declared import DeclaredCards
 from berth.vendors.simulated import SimulatedCards
 
@@ -56,6 +57,11 @@ def test_what_berth_prints_of_a_card_can_be_fed_back(tmp_path: Path) -> None:
     }  # fmt: skip
     (card,) = SimulatedCards("gpu-1", cards=write(tmp_path / "cards", printed)).discover()
     assert (card.uuid, card.index, card.vendor) == ("GPU-a", 3, "simulated")
+
+
+def test_a_file_tells_which_nodes_it_names(tmp_path: Path) -> None:
+    file = write(tmp_path / "cards", {"node": "b"}, {"node": "a"}, {"node": "a"}, {"model": "T4"})
+    assert CardsFile(file).nodes() == ("a", "b")
 
 
 def test_a_change_of_the_file_is_seen_and_a_bad_one_reported(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from berth.agent.link import Link, LinkDown, Stream
 from berth.agent.watch import EngineFacts, Watch
 from berth.dockerapi.address import Address
 from berth.model.card import Use
-from berth.model.errors import Problem, Refused
+from berth.model.errors import BadInput, Problem, Refused
 from berth.model.wire import Cards, Container, Down, Heartbeat, Hello, Look, Refresh, Refuse, Up, Uses, Welcome
 from berth.ports import Vendor
 
@@ -54,8 +54,14 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 async def run_agent(settings: AgentSettings, link: Link) -> None:
     """Run until cancelled. The server may be away for any time; the agent goes on and comes back to it.
 
-    Raises Refused when the server says no at the first connection, or finally; BadInput from the vendor's making.
+    Raises Refused when the server says no at the first connection, or finally; BadInput for a daemon that is not this
+    host's own (its cards and processes would be taken for that one's), and from the vendor's making.
     """
+    if settings.docker and not host.is_own(settings.docker.url):
+        message = f"The agent has to run on its node itself, and {settings.docker.url} is another host's Docker daemon."
+        raise BadInput.of(
+            "agent-elsewhere", message, "Start it there, or name this host's socket: unix:///run/docker.sock"
+        )
     try:
         await Agent(settings, link).run()
     except BaseExceptionGroup as errors:

@@ -5,13 +5,21 @@ import os
 import platform
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 GROUPS = ("video", "render")
 
 
 def hostname() -> str:
     """The host's own name, as Docker also reports it."""
     return platform.node() or "localhost"
+
+
+def is_own(docker_url: str) -> bool:
+    """True when a daemon at this address runs on this host: a socket, or TCP on loopback."""
+    parts = urlsplit(docker_url)
+    return parts.scheme == "unix" or (parts.scheme != "ssh" and parts.hostname in LOOPBACK)
 
 
 def group_ids() -> dict[str, int]:

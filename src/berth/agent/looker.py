@@ -22,14 +22,12 @@ LOOK_S = 5.0
 class Looker:
     """`cards` and `strict` are what the inventory knows at the moment: the cards, and whether a driver found them.
 
-    `local`: the daemon's containers are processes of this host. `blind` is set once a look was forbidden.
+    `blind` is set once a look was forbidden.
     """
 
-    def __init__(
-        self, docker: Docker, local: bool, cards: Callable[[], tuple[Card, ...]], strict: Callable[[], bool]
-    ) -> None:
+    def __init__(self, docker: Docker, cards: Callable[[], tuple[Card, ...]], strict: Callable[[], bool]) -> None:
         self.blind: Problem | None = None
-        self._docker, self._local, self._cards, self._strict = docker, local, cards, strict
+        self._docker, self._cards, self._strict = docker, cards, strict
 
     async def see(self, container: str) -> Saw | ForeignUse | None:
         """What there is to say of a container; None: nothing. Raises BerthError or msgspec.MsgspecError."""
@@ -49,8 +47,6 @@ class Looker:
 
     async def _sight(self, found: Inspected) -> Sight:
         """Look in a thread: what lies behind a container's /dev may not answer. Raises Blind."""
-        if not self._local:
-            raise Blind("its daemon is on another host than this agent", True)
         if not found.running:
             raise Blind("the container had ended before it could be looked at")
         try:
@@ -66,7 +62,7 @@ class Looker:
             container=found.id,
             name=found.name,
             image=found.image_name,
-            uid=_uid(found.pid) if self._local else None,
+            uid=_uid(found.pid),
             cards=resolve(asked, self._cards()),
         )
 

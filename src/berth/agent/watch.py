@@ -60,7 +60,7 @@ class Watch:
         self.foreign: dict[str, ForeignUse] = {}
         self.problem: Problem | None = None
         self._docker = Docker(address)
-        self._looker = Looker(self._docker, address.url.startswith("unix://"), cards, strict)
+        self._looker = Looker(self._docker, cards, strict)
         self._say, self._renewed = say, renewed
         self._alive: set[str] = set()
         self._killed_for_memory: set[str] = set()

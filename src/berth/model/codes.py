@@ -6,6 +6,11 @@ CODES: dict[str, str] = {
         "It runs as an ordinary user or in a container without the host's processes. "
         "Run `berth agent` as root on the host, or its container with `--pid=host`."
     ),
+    "agent-elsewhere": (
+        "An agent speaks for the host that it runs on: its cards, its processes. The Docker daemon that it was told to "
+        "watch (by --docker-host, DOCKER_HOST or a context) is on another host. Start the agent on that host, "
+        "or unset the variable."
+    ),
     "agent-refused": (
         "The server answered the agent with a no: the token is unknown, revoked, expired, or not one for agents. "
         "Make a new one on the server with `berth token create --role agent --node NAME > F` and start the agent with "

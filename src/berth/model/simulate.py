@@ -1,7 +1,7 @@
 """The little language of --simulate: how many cards of which model on which node; the simulated vendor makes them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -35,10 +35,13 @@ def parse_simulate(text: str) -> tuple[SimulatedNode, ...]:
     return tuple(found.values())
 
 
-def models_of(spec: Iterable[SimulatedNode], node: str) -> tuple[str, ...]:
+def models_of(spec: Sequence[SimulatedNode], node: str) -> tuple[str, ...]:
     """The models of a node's cards: from its own part, else from `*`, else none."""
-    by_name = {entry.node: entry.models for entry in spec}
-    return by_name.get(node, by_name.get(EVERY_NODE, ()))
+    for name in (node, EVERY_NODE):
+        for entry in spec:
+            if entry.node == name:
+                return entry.models
+    return ()
 
 
 def check_names(named: Iterable[str], existing: Iterable[str], option: str = "--simulate") -> None:

@@ -7,11 +7,15 @@ from berth.model.errors import BadInput, Problem
 
 
 class CardsFile:
-    """The file's objects, as it last was good. Raises BadInput at the start when it cannot be read."""
+    """The file's objects, as it last was good; `version` counts its good contents.
+
+    Raises BadInput at the start when it cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.faults: tuple[Problem, ...] = ()
+        self.version = 1
         self._mark: tuple[int, ...] | None = self._stat()
         self._entries = self._parse()
 
@@ -21,7 +25,7 @@ class CardsFile:
         if mark != self._mark:
             self._mark = mark
             try:
-                self._entries, self.faults = self._parse(), ()
+                self._entries, self.faults, self.version = self._parse(), (), self.version + 1
             except BadInput as error:
                 self.faults = error.problems
         return of_node(self._entries, node)

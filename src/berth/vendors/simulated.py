@@ -27,8 +27,9 @@ class SimulatedCards:
     def __init__(self, node: str = "", spec: Iterable[SimulatedNode] = (), cards: Path | None = None) -> None:
         """Raises BadInput when the file cannot be used."""
         self._node = node
-        self._models = models_of(spec, node)
+        self._models = models_of(tuple(spec), node)
         self._file = CardsFile(cards) if cards else None
+        self._made: tuple[int, tuple[Card, ...]] = (-1, ())
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -36,9 +37,13 @@ class SimulatedCards:
         return self._file.faults if self._file else ()
 
     def discover(self) -> tuple[Card, ...]:
-        """The cards by index."""
+        """The cards by index: the very same tuple while the file is the same."""
         listed = self._listed()
-        return tuple(self._card(index, listed) for index in sorted({*range(len(self._models)), *listed}))
+        version = self._file.version if self._file else 0
+        if self._made[0] != version:
+            indices = sorted({*range(len(self._models)), *listed})
+            self._made = (version, tuple(self._card(index, listed) for index in indices))
+        return self._made[1]
 
     def usage(self) -> tuple[Use, ...]:
         """`util` and `mem_used_mib` of the file's objects; an idle card where it says nothing."""
