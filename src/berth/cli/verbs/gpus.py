@@ -10,9 +10,8 @@ from berth.cli.words import mib
 
 
 def _row(model: dict[str, Any]) -> Sequence[str]:
-    nodes = model.get("nodes", [])
-    figures = (str(model[key]) for key in ("free", "used", "total", "waiting"))
-    return (model["model"], mib(model.get("memory_mib")), *figures, nodes if isinstance(nodes, str) else str(nodes))
+    figures = (str(model[key]) for key in ("free", "used", "total", "waiting", "nodes"))
+    return (model["model"], mib(model["memory_mib"]), *figures)
 
 
 LISTING = Listing(
@@ -23,7 +22,7 @@ LISTING = Listing(
         Column("USED", right=True),
         Column("TOTAL", right=True),
         Column("WAITING", right=True),
-        Column("NODES", shrink=True),
+        Column("NODES", right=True),
     ),
     _row,
     "no cards are known: join a node with 'berth agent', or label one (gpu.enable=true gpu.model=M gpu.count=N)",

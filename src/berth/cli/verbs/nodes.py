@@ -15,9 +15,15 @@ def _row(node: dict[str, Any]) -> Sequence[str]:
         str(node["free"]),
         str(node["cards"]),
         node["engine"],
-        str(node.get("agent") or "no agent"),
-        node.get("reason") or node.get("flag") or "",
+        _agent(node),
+        "; ".join(part for part in (node["reason"], node["flag"], *node["withheld"]) if part),
     )
+
+
+def _agent(node: dict[str, Any]) -> str:
+    if not node["agent"]:
+        return "no agent"
+    return str(node["agent"]) if node["agent_up"] else f"{node['agent']} (silent)"
 
 
 LISTING = Listing(

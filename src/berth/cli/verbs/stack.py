@@ -22,9 +22,7 @@ def _name_and_yes(parser: argparse.ArgumentParser) -> None:
 
 
 def _stack_row(stack: dict[str, Any]) -> Sequence[str]:
-    services = stack["services"]
-    figures = (str(stack[key]) for key in ("tasks", "running", "waiting"))
-    return (stack["name"], str(len(services) if isinstance(services, list) else services), *figures)
+    return (stack["name"], *(str(stack[key]) for key in ("services", "tasks", "running", "waiting")))
 
 
 def _task_row(task: dict[str, Any]) -> Sequence[str]:
@@ -40,16 +38,10 @@ def _task_row(task: dict[str, Any]) -> Sequence[str]:
 
 
 def tasks_of(jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks of several jobs, each with its job's name, and why it waits where it does."""
-    found = []
-    for job in jobs:
-        waits = {"message": job.get("message") or ""}
-        for task in job.get("tasks", []):
-            found.append({"job_name": job["name"], **(waits if task["state"] in _WAITS else {}), **task})
-    return found
+    """The tasks of several jobs, each with its job's name."""
+    return [{**task, "job_name": job["name"]} for job in jobs for task in job["tasks"]]
 
 
-_WAITS = frozenset({"waiting", "prepared", "restarting"})
 STACKS = Listing(
     (Column("NAME"), *(Column(name, right=True) for name in ("SERVICES", "TASKS", "RUNNING", "WAITING"))),
     _stack_row,

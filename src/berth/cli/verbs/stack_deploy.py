@@ -43,7 +43,7 @@ def _deploy(session: Session) -> int:
     jobs = answer["jobs"]
     if not session.screen.as_json:
         jobs = _settled(session, jobs)
-        for line in summary(jobs, answer.get("changes", {})):
+        for line in summary(jobs, answer["changes"]):
             session.screen.say(line)
     return _wait(session, args.timeout) if args.wait else 0
 
