@@ -25,7 +25,8 @@ def node_ok(constraint: Constraint, view: NodeView, free: int | None = None) -> 
     """
     fact, node = card_fact(constraint.key), view.node
     if fact is None:
-        return holds(constraint, facts.of_node(constraint.key, node, len(view.cards), _free(view, free)))
+        count = sum(not seen.card.lost for seen in view.cards)
+        return holds(constraint, facts.of_node(constraint.key, node, count, _free(view, free)))
     if not view.cards:
         return holds(constraint, facts.label(constraint.key, node))
     return any(card_ok(constraint, seen.card, node) for seen in view.cards)

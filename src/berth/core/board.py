@@ -1,0 +1,60 @@
+"""What is left of every node while one pass places tasks; made from a snapshot, changed only by `book`."""
+
+from berth.core.fit import Left, could_ever, own_mask
+from berth.core.shape import Shape
+from berth.core.stand import Memo, Stand
+from berth.model.snapshot import Candidate, Snapshot
+
+
+class Board:
+    """The nodes of one pass by number (their order in the snapshot). `log` lists the nodes that `book` changed."""
+
+    def __init__(self, snapshot: Snapshot, memo: Memo) -> None:
+        self.memo = memo
+        self.stands = memo.stands(snapshot.nodes)
+        self._free = [memo.free(view) for view in snapshot.nodes]
+        self._cpu = [view.cpu_nano for view in snapshot.nodes]
+        self._memory = [view.memory_bytes for view in snapshot.nodes]
+        self.placed = [0] * len(snapshot.nodes)
+        self.log: list[int] = []
+        self._number = {stand.node.name: at for at, stand in enumerate(self.stands)}
+
+    def number(self, node: str) -> int | None:
+        """The number of a node, or None when it is not known."""
+        return self._number.get(node)
+
+    def mask(self, at: int, shape: Shape) -> int:
+        """The cards of a node that match a shape."""
+        return self.memo.mask(self.stands[at], shape)
+
+    def left(self, at: int, candidate: Candidate | None = None) -> Left:
+        """What is left of a node, beside what the candidate holds there itself."""
+        own = own_mask(candidate, self.stands[at]) if candidate is not None and candidate.owns else 0
+        return Left(self._free[at], own, self._cpu[at], self._memory[at])
+
+    def load(self, at: int) -> int:
+        """Used thousandths of CPU or memory, whichever is more; 0 where the capacity is not known."""
+        node = self.stands[at].node
+        return max(_used(node.cpu_nano, self._cpu[at]), _used(node.memory_bytes, self._memory[at]))
+
+    def book(self, at: int, shape: Shape, mask: int) -> None:
+        """Take cards, CPU and memory of a node."""
+        self._free[at] &= ~mask
+        cpu, memory = self._cpu[at], self._memory[at]
+        self._cpu[at] = None if cpu is None else cpu - shape.cpu_nano
+        self._memory[at] = None if memory is None else memory - shape.memory_bytes
+        self.placed[at] += 1
+        self.log.append(at)
+
+    def reach(self, shape: Shape) -> int:
+        """Every card that the shape could ever get from nodes and cards that are well, as one big mask."""
+        return int.from_bytes(b"".join(self._reach(at, stand, shape) for at, stand in enumerate(self.stands)), "little")
+
+    def _reach(self, at: int, stand: Stand, shape: Shape) -> bytes:
+        mask = self.mask(at, shape)
+        well = mask & stand.usable if mask > 0 and could_ever(shape, stand, mask) else 0
+        return well.to_bytes(stand.bytes, "little")
+
+
+def _used(capacity: int, left: int | None) -> int:
+    return 1000 - max(0, left) * 1000 // capacity if capacity and left is not None else 0

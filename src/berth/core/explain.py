@@ -1,0 +1,58 @@
+"""Why a task waits, node by node: runs decide's own pass up to the task and asks fit what stands against each node."""
+
+from berth.core.decide import Pass, decide
+from berth.core.fit import hindrances
+from berth.core.order import Policy
+from berth.core.policies import load
+from berth.core.reasons import blocked
+from berth.core.refusals import refusal
+from berth.core.stand import Memo
+from berth.model.plan import NodeRefusals, Place, Refusal, Wait, Why
+from berth.model.snapshot import Candidate, Snapshot
+
+
+def explain(snapshot: Snapshot, task: str, policy: Policy | None = None, memo: Memo | None = None) -> Why:
+    """The whole answer about a waiting task, never contradicting what `decide` says of the same snapshot.
+
+    Raises KeyError when the task does not wait in the snapshot. `expected_start` is None: a snapshot tells nothing
+    of when running work ends.
+    """
+    policy, memo = policy or load("fifo"), memo or Memo()
+    candidate = {one.task: one for one in snapshot.waiting}[task]
+    plan = decide(snapshot, policy, memo)
+    starting = tuple(place.task for place in plan.places)
+    nodes = _refusals(snapshot, candidate, policy, memo)
+    answers: dict[str, Place | Wait] = {one.task: one for one in plan.places}
+    answers.update({one.task: one for one in plan.waits})
+    found = answers[task]
+    if isinstance(found, Place):
+        nodes = tuple(NodeRefusals(one.node, ()) if one.node == found.node else one for one in nodes)
+        text = f"starts now on node {found.node}"
+        return Why(job=candidate.job, reason="", message=text, nodes=nodes, would_start=starting)
+    return Why(
+        job=candidate.job,
+        reason=found.reason,
+        message=found.message,
+        position=found.position,
+        never=found.never,
+        nodes=nodes,
+        would_start=starting,
+    )
+
+
+def _refusals(snapshot: Snapshot, candidate: Candidate, policy: Policy, memo: Memo) -> tuple[NodeRefusals, ...]:
+    """What stands against each node when the task's turn comes; a node that could take it names who goes first."""
+    ordered = policy.order(snapshot.waiting)
+    run = Pass(snapshot, policy, memo)
+    for _ in run.serve(ordered[: ordered.index(candidate)]):
+        pass
+    line, board = run.line(candidate), run.board
+    first = blocked(candidate) if candidate.blocked else run.earlier(line)
+    extra = (Refusal(first.reason, first.message),) if first is not None else ()
+    found = []
+    for at, stand in enumerate(board.stands):
+        mask, left = board.mask(at, line.shape), board.left(at, candidate)
+        against = hindrances(line.shape, stand, mask, left)
+        told = tuple(one for hindrance in against for one in refusal(hindrance, line.shape, stand, mask, left))
+        found.append(NodeRefusals(stand.node.name, told or extra))
+    return tuple(found)
