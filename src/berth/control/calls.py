@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Container, Coroutine
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterator
+from contextlib import contextmanager
 
 from berth.model.errors import BerthError
 from berth.ports import Clock
@@ -37,6 +38,16 @@ class Calls:
         self.settled[task_id] = math.inf
         self.spawn(self._guarded(task_id, call), f"bind {task_id}")
         return True
+
+    @contextmanager
+    def during(self, key: str) -> Iterator[None]:
+        """A call that its caller waits for: looks that begin before it is over prove nothing about `key`."""
+        self.settled[key] = math.inf
+        try:
+            yield
+        finally:
+            self.settled[key] = self._clock.monotonic()
+            self._done("")
 
     def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         """Run something in the background and keep hold of it."""

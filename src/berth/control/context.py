@@ -43,7 +43,7 @@ class Control:
         self.settings = settings
         self.writer = Writer(store, cluster, self._committed)
         self.calls = Calls(clock, self._called, cluster.open_tasks)
-        self.keeper = LogKeeper(cluster, engine, logs, clock)
+        self.keeper = LogKeeper(cluster, engine, logs, clock, lambda: self.wake("reconcile"))
         self.views = Views(cluster)
         self.vendors: Mapping[str, Vendor] = {}
         self.look: Observed | None = None

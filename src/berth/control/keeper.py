@@ -1,6 +1,7 @@
 """Keeps the output of every attempt: follows it while it runs, and drains what is left when it has ended."""
 
 import asyncio
+from collections.abc import Callable
 
 from berth.control.cluster import Cluster
 from berth.model.errors import BerthError
@@ -10,15 +11,19 @@ from berth.ports import Clock, Engine, LogLine, LogStore
 
 GATHER = 200
 """Lines written to disk at once at most."""
-RETRY_S = 2.0
+RETRY_S = (0.2, 2.0)
+"""Pause before a broken stream is opened again: at first, and at most."""
 DRAIN_S = 5.0
 
 
 class LogKeeper:
-    """One follower per running attempt; what it already has is never asked for again."""
+    """One follower per running attempt; what it already has is never asked for again. `done` is called after each."""
 
-    def __init__(self, cluster: Cluster, engine: Engine, logs: LogStore, clock: Clock) -> None:
+    def __init__(
+        self, cluster: Cluster, engine: Engine, logs: LogStore, clock: Clock, done: Callable[[], None]
+    ) -> None:
         self._cluster = cluster
+        self._done = done
         self._engine = engine
         self._logs = logs
         self._clock = clock
@@ -33,13 +38,17 @@ class LogKeeper:
         key = (task_id, task.attempt)
         follower = asyncio.get_running_loop().create_task(self._follow(key, handle), name=f"logs {task_id}")
         self._followers[key] = follower
-        follower.add_done_callback(lambda _: self._followers.pop(key, None))
+        follower.add_done_callback(lambda _: self._gathered(key))
 
     def drain(self, task_id: str) -> None:
         """The attempt has ended: an attempt that nobody followed yet still has its output kept."""
         task = self._cluster.task(task_id)
         if task is not None and task.engine_id and (task_id, task.attempt) not in self._followers:
             self.follow(task_id)
+
+    def _gathered(self, key: tuple[str, int]) -> None:
+        self._followers.pop(key, None)
+        self._done()
 
     def draining(self, task_id: str) -> bool:
         """True while output of the task is still being gathered."""
@@ -52,6 +61,7 @@ class LogKeeper:
         await asyncio.gather(*self._followers.values(), return_exceptions=True)
 
     async def _follow(self, key: tuple[str, int], handle: Handle) -> None:
+        pause, longest = RETRY_S
         while True:
             runs = self._runs(key)
             try:
@@ -63,7 +73,8 @@ class LogKeeper:
             if not runs:
                 return
             if self._runs(key):
-                await self._clock.sleep(RETRY_S)
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, longest)
 
     def _runs(self, key: tuple[str, int]) -> bool:
         task = self._cluster.task(key[0])

@@ -9,8 +9,8 @@ from berth.model.launch import Handle
 async def apply_native(control: Control, job: Job) -> None:
     """Create or update the service as the engine's own CLI would. Raises EngineError when the engine refuses."""
     placeholder = Task(id=f"{job.id}.1", job=job.id, slot=1)
-    await control.engine.apply_native(launch_of(control, job, placeholder))
-    control.wake("observe")
+    with control.calls.during(job.id):
+        await control.engine.apply_native(launch_of(control, job, placeholder))
 
 
 async def remove_native(control: Control, job: Job) -> None:

@@ -46,6 +46,7 @@ class Placer:
         except (Stale, DoubleGrant):
             self.control.wake("place")
             return
+        self.control.wake("label")
         if task.state in QUEUED:
             start_task(self.control, task.id)
         else:

@@ -240,8 +240,9 @@ def _outcome(slot: Slot, facts: Facts) -> Outcome:
         return Outcome(reason=_absent_reason(slot), at=facts.now, error="the engine no longer has its container")
     at = life.ended_at or facts.now
     return Outcome(
-        reason=_end_reason(life, task, facts), at=min(at, facts.now), exit_code=life.exit_code, error=life.error
-    )
+        reason=_end_reason(life, task, facts), at=min(at, facts.now), exit_code=life.exit_code, error=life.error,
+        started_at=life.started_at, engine_id=life.engine_id,
+    )  # fmt: skip
 
 
 def _absent_reason(slot: Slot) -> EndReason:

@@ -9,12 +9,16 @@ from berth.model.spec import Restart
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended. `reason` "exit" with code 0 is a success; `at` is seconds since the epoch."""
+    """How an attempt ended. `reason` "exit" with code 0 is a success; `at` and `started_at` are seconds
+    since the epoch; `engine_id` names the container that ended, which may never have been seen running.
+    """
 
     reason: EndReason
     at: float
     exit_code: int | None = None
     error: str = ""
+    started_at: float | None = None
+    engine_id: str = ""
 
     @property
     def ok(self) -> bool:

@@ -1,5 +1,7 @@
 """Commands on stacks: deploy a parsed file (again), plan it, remove it. A stack is one job per service."""
 
+import math
+
 import msgspec
 
 from berth.control.admit import check, make_job, new_tasks
@@ -35,6 +37,7 @@ async def deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack,
     notes = tuple(
         control.note("submitted", f"{job.name} by {actor.name}", actor=actor.name, job=job.id) for job in made
     )
+    control.calls.settled.update({job.id: math.inf for job in made if job.native})
     await control.writer.commit((PutStack(stack),), *(new_tasks(job) for job in made), notes)
     changed = [await _update(control, actor, draft, before) for draft, before in fresh if before is not None]
     jobs = sorted((*made, *changed), key=lambda job: job.name)
