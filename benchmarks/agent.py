@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seconds", type=float, default=40.0, metavar="S", help="how long the agent is watched")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home, Lab("bag", "10.91.0") as lab, DockerHost(lab, "gpu-1") as host:
+    with tempfile.TemporaryDirectory() as home, Lab("bag", "10.87.0") as lab, DockerHost(lab, "gpu-1") as host:
         for _ in range(5):
             host.docker("run", "--detach", IMAGE)
         figures = asyncio.run(measure(host, Path(home), args.seconds))

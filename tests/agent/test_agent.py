@@ -98,8 +98,8 @@ async def test_a_quiet_agent_sends_heartbeats_within_its_lease() -> None:
     server = Server(lease_s=0.3)
     async with agent(simulated(), InProcessLink(server.serve)):
         await server.wait(Hello)
-        await asyncio.sleep(1.0)
-    assert len(server.all(Heartbeat)) >= 5
+        await asyncio.sleep(1.5)
+    assert len(server.all(Heartbeat)) >= 5  # one per lease would do; three are sent
 
 
 async def test_refresh_brings_everything_again() -> None:
