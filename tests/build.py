@@ -57,7 +57,7 @@ def life(task_id: str = "j1.1", attempt: int = 1, state: str = "running", **fiel
         "job": task_id.partition(".")[0],
         "node": "id-gpu-1",
         "engine_id": f"e-{task_id}-{attempt}",
-        "labels": {"berth.cluster": CLUSTER},
+        "labels": {"berth.cluster": CLUSTER, "berth.task": task_id},
     }
     return Life(task=task_id, attempt=attempt, state=state, **{**base, **fields})  # type: ignore[arg-type]
 

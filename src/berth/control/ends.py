@@ -56,7 +56,8 @@ def _after(task: Task, outcome: Outcome, follows: Next) -> Task:
     return step(
         task, follows.trigger, reason=follows.reason, exit_code=outcome.exit_code, error=outcome.error,
         ended_at=outcome.at, started_at=task.started_at or outcome.started_at,
-        engine_id=outcome.engine_id or task.engine_id, not_before=follows.not_before, failed_at=failed_at, stop_sent=False, stop_for="",
+        engine_id=outcome.engine_id or task.engine_id, not_before=follows.not_before, failed_at=failed_at,
+        stop_sent=False, stop_for="",
     )  # fmt: skip
 
 

@@ -161,6 +161,6 @@ class Loop:
 def _natives(look: Observed) -> dict[str, tuple[Life, ...]]:
     found: dict[str, list[Life]] = {}
     for life in look.lives:
-        if not life.task and life.job:
+        if life.native:
             found.setdefault(life.job, []).append(life)
     return {job: tuple(lives) for job, lives in found.items()}

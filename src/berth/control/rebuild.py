@@ -36,7 +36,7 @@ async def _bring_back(control: Control, job_id: str, found: list[SlotObject | Li
     objects = {seen.task: seen for seen in found if isinstance(seen, SlotObject)}
     lives: dict[str, Life] = {}
     for life in found:
-        if isinstance(life, Life) and (life.task not in lives or _newer(life, lives[life.task])):
+        if isinstance(life, Life) and not life.native and (life.task not in lives or _newer(life, lives[life.task])):
             lives[life.task] = life
     spec = next((seen.spec for seen in found if seen.spec is not None), None)
     if spec is None:

@@ -76,7 +76,7 @@ def _ours(labels: Mapping[str, str], facts: Facts) -> bool:
 def _lives_by_task(facts: Facts) -> dict[str, list[Life]]:
     found: dict[str, list[Life]] = {}
     for life in facts.observed.lives:
-        if life.task and _ours(life.labels, facts):
+        if not life.native and _ours(life.labels, facts):
             found.setdefault(life.task, []).append(life)
     return found
 

@@ -54,6 +54,11 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     spec: TaskSpec | None = None
 
+    @property
+    def native(self) -> bool:
+        """True for a task of a native service, whose lives the engine makes by itself."""
+        return "berth.task" not in self.labels
+
 
 class SlotObject(msgspec.Struct, frozen=True, kw_only=True):
     """The engine's object of one slot (a Swarm service). `attempt` 0: prepared, no run granted yet.
