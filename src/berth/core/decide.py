@@ -47,6 +47,7 @@ class _Line(msgspec.Struct):
     finder: Finder | None = None
     reach: int | None = None
     cause: Cause | None = None
+    queued: bool = False
     checked: int = 0
 
 
@@ -75,6 +76,7 @@ class Pass:
             if at is not None:
                 return self._place(line, candidate, at)
         if earlier is not None:
+            self._queue_up(line, candidate, earlier)
             return earlier
         at = self.finder(line).best()
         if at is not None:
@@ -122,13 +124,15 @@ class Pass:
 
     def _wait(self, line: _Line, candidate: Candidate) -> Cause:
         cause = cause_of(candidate, line.shape, self.board)
-        reach = self._reach(line)
-        if not reach:
-            line.cause = cause
-            return cause
-        self._ahead.append((reach, candidate, cause))
-        line.cause = behind(candidate, cause)
+        self._queue_up(line, candidate, cause)
+        line.cause = behind(candidate, cause) if self._reach(line) else cause
         return cause
+
+    def _queue_up(self, line: _Line, candidate: Candidate, cause: Cause) -> None:
+        """From now on nobody passes this one on cards that it could get. One of a shape speaks for all after it."""
+        if not line.queued and self._reach(line):
+            line.queued = True
+            self._ahead.append((self._reach(line), candidate, cause))
 
     def _reach(self, line: _Line) -> int:
         if line.reach is None:

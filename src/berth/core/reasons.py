@@ -56,7 +56,8 @@ def blocked(candidate: Candidate) -> Cause:
 
 def behind(first: Candidate, cause: Cause) -> Cause:
     """The cause of a task that an earlier one keeps waiting."""
-    return Cause("behind", f"an earlier job is served first: {first.name} ({first.job}) {cause.message}")
+    does = "waits behind another one" if cause.reason == "behind" else cause.message
+    return Cause("behind", f"an earlier job is served first: {first.name} ({first.job}) {does}")
 
 
 def cause_of(candidate: Candidate, shape: Shape, board: Board) -> Cause:
