@@ -51,7 +51,8 @@ class Loaded(msgspec.Struct, kw_only=True):
 class Store(Protocol):
     """The truth after a crash. Not safe for use by several threads at once: one writer owns it.
 
-    `open` raises StoreTooNew for a newer schema and StoreInUse when another server holds it.
+    `open` raises StoreTooNew for a newer schema and StoreInUse when another server holds it. Every call raises
+    StoreBroken when the database itself fails.
     """
 
     def open(self) -> None:
@@ -63,7 +64,11 @@ class Store(Protocol):
         ...
 
     def load(self) -> Loaded:
-        """Everything that is live: jobs not ended (and the newest ended ones), their tasks, the ledger."""
+        """Everything that is live: jobs not ended (and the newest ended ones), their tasks, the ledger.
+
+        Ended jobs come first, oldest end first, then live ones in the order of their submission. An ended job is
+        there however old it is while one of its tasks is unfinished or holds cards, or while its stack exists.
+        """
         ...
 
     def commit(self, batches: Sequence[Batch]) -> list[Exception | None]:
@@ -106,8 +111,11 @@ class Store(Protocol):
         """Keep such a fact."""
         ...
 
-    def prune(self, events_before: float, jobs_before: float, remembered_before: float) -> None:
-        """Forget events, ended jobs and idempotency keys older than these times (seconds)."""
+    def prune(self, events_before: float, jobs_before: float, remembered_before: float) -> list[str]:
+        """Forget events, ended jobs and idempotency keys older than these times (seconds); the ids of those jobs.
+
+        The newest event is kept, so that numbers never start again; so is a job that `load` must bring.
+        """
         ...
 
 
@@ -117,6 +125,17 @@ class StoreTooNew(Exception):
 
 class StoreInUse(Exception):
     """Another server has this database open."""
+
+
+class StoreBroken(Exception):
+    """The database failed (disk full, damaged, locked, gone): says what and what to do; nothing of the call is kept.
+
+    `unknown`: a connection broke while committing, so it may have been kept; only a fresh `load` can tell.
+    """
+
+    def __init__(self, message: str, unknown: bool = False) -> None:
+        super().__init__(message)
+        self.unknown = unknown
 
 
 class LogLine(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """A GPU card as a vendor finds it, what stands against using it, and what the ledger has booked on it."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -70,6 +71,13 @@ class Room(msgspec.Struct, frozen=True):
 
     milli: int
     mib: int
+
+
+def room_of(card: Card, held: Iterable[Share]) -> Room:
+    """What is left of the card beside the shares that are held of it; no memory where the card has less than that."""
+    shares = tuple(held)
+    left = card.memory_mib - sum(share.mib for share in shares)
+    return Room(WHOLE - sum(share.milli for share in shares), max(0, left))
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -113,7 +113,10 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Remember(msgspec.Struct, frozen=True):
-    """Keep the answer to an idempotent request: `key` by caller, hash of the request's body, encoded response."""
+    """Keep the answer to an idempotent request: `key` by caller, hash of the request's body, encoded response.
+
+    Refused (Stale) when the key is kept already: of two requests with one key only one has an effect.
+    """
 
     key: str
     body_hash: str
