@@ -22,7 +22,7 @@ from tests.agent.server import Server, agent, hello_of
 from tests.testbed import build, nvidia
 from tests.testbed.daemons import DockerHost
 from tests.testbed.image import IMAGE, IMAGE_GPU
-from tests.testbed.nvml import FakeCard, FakeNvml
+from tests.testbed.nvml import FakeCard, FakeNvml, FakeProcess
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -217,6 +217,30 @@ async def test_explicit_cards_of_somebody_else_are_foreign_until_they_end(host: 
         await docker(host, "rm", "--force", before, by_hand, inherited)
         await server.wait(Foreign, lambda told: told.uses == ())
         assert server.all(Saw) == []
+
+
+async def test_a_process_on_a_card_makes_its_container_foreign_unless_it_is_ours(
+    host: DockerHost, tmp_path: Path
+) -> None:
+    fake = FakeNvml(tmp_path / "nvml", [FakeCard(card.uuid) for card in host.cards])
+    fake.write()
+    fake.preload(build.nvml())
+    first, second = (card.uuid for card in host.cards)
+    ours = await run(host, "m.1", (first,))
+    theirs = await docker(host, "run", "--detach", "--name", "squatter", IMAGE)
+    async with watching(host, Nvidia("gpu-1")) as server:
+        assert hello_of(server).foreign == ()
+        for index, container in enumerate((ours, theirs)):
+            fake.cards[index].processes = [FakeProcess(host.inspect(container)["State"]["Pid"], 100)]
+        fake.write()
+        foreign = await server.wait(Foreign)
+        uses = await server.wait(Uses, lambda told: all(use.pids for use in told.uses))
+        fake.cards[1].processes = []
+        fake.write()
+        await server.wait(Foreign, lambda told: told.uses == ())
+    assert [(use.name, use.container, use.cards) for use in foreign.uses] == [("squatter", theirs, (second,))]
+    assert uses.uses[0].pids == (host.inspect(ours)["State"]["Pid"],)
+    await docker(host, "rm", "--force", ours, theirs)
 
 
 async def test_simulated_cards_need_not_show_but_real_nodes_must_fit(host: DockerHost, tmp_path: Path) -> None:

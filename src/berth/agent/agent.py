@@ -24,11 +24,26 @@ from berth import __version__
 from berth.agent import host
 from berth.agent.inventory import Inventory
 from berth.agent.link import Link, LinkDown, Stream
+from berth.agent.strangers import merged, strangers
 from berth.agent.watch import EngineFacts, Watch
 from berth.dockerapi.address import Address
 from berth.model.card import Use
 from berth.model.errors import BadInput, Problem, Refused
-from berth.model.wire import Cards, Container, Down, Heartbeat, Hello, Look, Refresh, Refuse, Up, Uses, Welcome
+from berth.model.wire import (
+    Cards,
+    Container,
+    Down,
+    Foreign,
+    ForeignUse,
+    Heartbeat,
+    Hello,
+    Look,
+    Refresh,
+    Refuse,
+    Up,
+    Uses,
+    Welcome,
+)
 from berth.ports import Vendor
 
 log = logging.getLogger("berth.agent")
@@ -86,6 +101,8 @@ class Agent:
         self._mail = asyncio.Event()
         self._open = self._listening = self._known = False
         self._told: tuple[Use, ...] = ()
+        self._foreign: tuple[ForeignUse, ...] = ()
+        self._pids: set[int] = set()
         self._groups = host.group_ids()
 
     async def run(self) -> None:
@@ -103,6 +120,7 @@ class Agent:
             strict=lambda: bool(self._inventory and self._inventory.strict),
             say=self._say,
             renewed=self._say_hello,
+            changed=self._say_foreign,
         )
 
     @property
@@ -136,6 +154,8 @@ class Agent:
             self._say(self._cards(inventory))
             if self._watch:
                 await self._watch.look_at_all()
+        self._say_foreign()
+        self._pids = {pid for use in inventory.uses for pid in use.pids}
         if self._told != inventory.uses:
             self._told = inventory.uses
             self._say(Uses(inventory.uses))
@@ -160,8 +180,26 @@ class Agent:
         if self._open:
             self._say(self._hello())
 
+    def _say_foreign(self) -> None:
+        """Say who else uses cards, when that changed."""
+        found = self._find_foreign()
+        if found != self._foreign:
+            self._foreign = found
+            self._say(Foreign(found))
+
+    def _find_foreign(self) -> tuple[ForeignUse, ...]:
+        """Who else uses cards now; while the daemon is away nobody can tell whose a process is, so all stays."""
+        watch = self._watch
+        if watch is None or watch.problem or not watch.read.is_set():
+            return self._foreign
+        asked = [other.use for other in watch.others.values() if other.asked]
+        others = {container: other.use for container, other in watch.others.items()}
+        uses = self._inventory.uses if self._inventory else ()
+        return merged(asked, strangers(uses, others, watch.alive, self._pids))
+
     def _hello(self) -> Hello:
         engine, inventory, watch = self._engine, self._inventory, self._watch
+        self._foreign = self._find_foreign()
         docker = {"docker": engine.version, "cgroup": engine.cgroup} if engine.id else {}
         return Hello(
             hostname=self._hostname,
@@ -174,7 +212,7 @@ class Agent:
             group_ids=self._groups,
             facts={**host.facts(), **docker},
             containers=tuple(watch.saws.values()) if watch else (),
-            foreign=tuple(watch.foreign.values()) if watch else (),
+            foreign=self._foreign,
             problems=self._problems(),
         )
 

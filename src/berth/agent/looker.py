@@ -19,6 +19,13 @@ from berth.model.wire import ForeignUse, Saw
 LOOK_S = 5.0
 
 
+class Other(msgspec.Struct, frozen=True):
+    """A running container that is not Berth's. `asked`: its caller asked for cards (in `use`, where they are known)."""
+
+    use: ForeignUse
+    asked: bool
+
+
 class Looker:
     """`cards` and `strict` are what the inventory knows at the moment: the cards, and whether a driver found them.
 
@@ -29,12 +36,12 @@ class Looker:
         self.blind: Problem | None = None
         self._docker, self._cards, self._strict = docker, cards, strict
 
-    async def see(self, container: str) -> Saw | ForeignUse | None:
+    async def see(self, container: str) -> Saw | Other | None:
         """What there is to say of a container; None: nothing. Raises BerthError or msgspec.MsgspecError."""
         found = read_container(await self._docker.read(f"/containers/{segment(container)}/json"))
         if found.task:
             return await self._own(found)
-        return await self._foreign(found) if found.running and not found.ours else None
+        return await self._other(found) if found.running and not found.ours else None
 
     async def _own(self, found: Inspected) -> Saw:
         saw = Saw(task=found.task, attempt=found.attempt, container=found.id)
@@ -54,17 +61,16 @@ class Looker:
         except TimeoutError:
             raise Blind(f"its /dev did not answer within {LOOK_S:g} s") from None
 
-    async def _foreign(self, found: Inspected) -> ForeignUse | None:
+    async def _other(self, found: Inspected) -> Other:
         asked = found.asked_cards(await self._inherited(found))
-        if not asked:
-            return None
-        return ForeignUse(
+        use = ForeignUse(
             container=found.id,
             name=found.name,
             image=found.image_name,
             uid=_uid(found.pid),
             cards=resolve(asked, self._cards()),
         )
+        return Other(use, bool(asked))
 
     async def _inherited(self, found: Inspected) -> str | None:
         if found.visible is None:

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import msgspec
 
-from berth.agent.looker import Looker
+from berth.agent.looker import Looker, Other
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker
 from berth.dockerapi.events import DockerEvent
 from berth.model.card import Card
 from berth.model.errors import BerthError, Problem
-from berth.model.wire import Action, Container, Foreign, ForeignUse, Saw, Up
+from berth.model.wire import Action, Container, Saw, Up
 
 log = logging.getLogger("berth.agent")
 ACTIONS: tuple[Action, ...] = ("start", "die", "kill", "stop", "oom", "destroy")
@@ -37,7 +37,8 @@ class EngineFacts(msgspec.Struct, frozen=True):
 
 
 class Watch:
-    """One daemon, for as long as `run` goes on. `say` takes each message; `renewed` is called when all was read anew.
+    """One daemon, for as long as `run` goes on. `say` takes each message; `renewed` is called when all was read anew,
+    `changed` when only `others` (the containers that are not Berth's) did.
 
     `cards` and `strict` are what the inventory knows at the moment: the node's cards, and whether a driver found them.
     `known` is set once the daemon's name is (or that it is away), `read` once its containers are; no container is
@@ -51,18 +52,19 @@ class Watch:
         strict: Callable[[], bool],
         say: Callable[[Up], None],
         renewed: Callable[[], None],
+        changed: Callable[[], None],
     ) -> None:
         self.known = asyncio.Event()
         self.read = asyncio.Event()
         self.inventoried = asyncio.Event()
         self.facts = EngineFacts()
         self.saws: dict[str, Saw] = {}
-        self.foreign: dict[str, ForeignUse] = {}
+        self.others: dict[str, Other] = {}
+        self.alive: set[str] = set()
         self.problem: Problem | None = None
         self._docker = Docker(address)
         self._looker = Looker(self._docker, cards, strict)
-        self._say, self._renewed = say, renewed
-        self._alive: set[str] = set()
+        self._say, self._renewed, self._changed = say, renewed, changed
         self._killed_for_memory: set[str] = set()
         self._handled: deque[tuple[int, str, str]] = deque(maxlen=KEPT_EVENTS)
         self._looking: set[asyncio.Task[None]] = set()
@@ -82,6 +84,8 @@ class Watch:
                 await self._follow()
             except BerthError as error:
                 self._away(error.problems[0])
+            except msgspec.MsgspecError as error:
+                self._away(Problem(code="engine-away", message=f"The Docker daemon's answer makes no sense: {error}."))
             finally:
                 await self._docker.close()
             pause = RETRY_S[0] if time.monotonic() - begun > RETRY_S[1] else min(pause * 2, RETRY_S[1])
@@ -100,11 +104,10 @@ class Watch:
     async def _read_all(self) -> None:
         """Look at every container that runs; forget those that do not. Raises EngineError."""
         listed = msgspec.json.decode(await self._docker.read("/containers/json"), type=list[dict[str, Any]])
-        self._alive = {entry["Id"] for entry in listed}
-        for known in (self.saws, self.foreign):
-            for gone in known.keys() - self._alive:
-                del known[gone]
-        await asyncio.gather(*(self._look(container) for container in sorted(self._alive)))
+        self.alive = {entry["Id"] for entry in listed}
+        self.saws = {container: saw for container, saw in self.saws.items() if container in self.alive}
+        self.others = {container: other for container, other in self.others.items() if container in self.alive}
+        await asyncio.gather(*(self._look(container) for container in sorted(self.alive)))
 
     async def _follow(self) -> None:
         await self._docker.open()
@@ -113,7 +116,7 @@ class Watch:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._listen())
                 group.create_task(self._check())
-        except* BerthError as errors:
+        except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
             for task in self._looking:
@@ -163,17 +166,17 @@ class Watch:
         if "berth.task" in event.actor.attributes:
             self._say(_told(event, container in self._killed_for_memory))
         if event.action == "start":
-            self._alive.add(container)
+            self.alive.add(container)
             self._look_soon(container)
         elif event.action == "die":
             self._ended(container)
 
     def _ended(self, container: str) -> None:
-        self._alive.discard(container)
+        self.alive.discard(container)
         self._killed_for_memory.discard(container)
         self.saws.pop(container, None)
-        if self.foreign.pop(container, None):
-            self._say(Foreign(tuple(self.foreign.values())))
+        if self.others.pop(container, None):
+            self._changed()
 
     def _look_soon(self, container: str) -> None:
         task = asyncio.create_task(self._look(container))
@@ -188,12 +191,12 @@ class Watch:
                 log.info("container %.12s could not be looked at: %s", container, error)
                 return
         if isinstance(found, Saw):
-            if container in self._alive:
+            if container in self.alive:
                 self.saws[container] = found
             self._say(found)
-        elif found and container in self._alive and self.foreign.get(container) != found:
-            self.foreign[container] = found
-            self._say(Foreign(tuple(self.foreign.values())))
+        elif found and container in self.alive and self.others.get(container) != found:
+            self.others[container] = found
+            self._changed()
 
     def _away(self, problem: Problem) -> None:
         if self.problem is None:
@@ -234,8 +237,8 @@ def _stamp(at_ns: int) -> str:
     return f"{at_ns // 10**9}.{at_ns % 10**9:09d}"
 
 
-def _first(errors: BaseExceptionGroup[BerthError]) -> BerthError:
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     found: BaseException = errors
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
-    return found if isinstance(found, BerthError) else BerthError.of("engine-away", str(found))
+    return found

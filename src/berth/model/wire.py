@@ -35,16 +35,26 @@ class Saw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
 
 
 class ForeignUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A container of somebody else that was given cards by explicit request.
+    """A container of somebody else that was given cards by explicit request or computes on them, or a bare process.
 
     `cards` are UUIDs; empty: which ones is not known. `uid` is that of its first process (Docker records no person).
+    `process` is the id of a process outside all running containers; `container` then is "".
     """
 
-    container: str
+    container: str = ""
+    process: int = 0
     name: str = ""
     image: str = ""
     uid: int | None = None
     cards: tuple[str, ...] = ()
+
+    @property
+    def who(self) -> str:
+        """The holder in words, for "used by ..."."""
+        by = f" (uid {self.uid})" if self.uid is not None else ""
+        if self.process:
+            return f"process {self.process} {self.name}".rstrip() + by
+        return f"container {self.name or self.container[:12]} of image {self.image}{by}"
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="hello"):
@@ -86,7 +96,7 @@ class Uses(msgspec.Struct, frozen=True, tag_field="kind", tag="uses"):
 
 
 class Foreign(msgspec.Struct, frozen=True, tag_field="kind", tag="foreign"):
-    """All foreign containers with cards on this node, because something changed."""
+    """All foreign uses on this node, because something changed."""
 
     uses: tuple[ForeignUse, ...] = ()
 
