@@ -1,7 +1,7 @@
 """Keeps the output of every attempt: follows it while it runs, and drains what is left when it has ended."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from berth.control.cluster import Cluster
 from berth.model.errors import BerthError
@@ -14,6 +14,7 @@ GATHER = 200
 RETRY_S = (0.2, 2.0)
 """Pause before a broken stream is opened again: at first, and at most."""
 DRAIN_S = 5.0
+Listener = Callable[[str, int, Sequence[LogLine]], None]
 
 
 class LogKeeper:
@@ -28,6 +29,12 @@ class LogKeeper:
         self._logs = logs
         self._clock = clock
         self._followers: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with lines (task, attempt, lines) once they are kept; returns how to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def follow(self, task_id: str) -> None:
         """Begin to keep the output of the task's current attempt."""
@@ -102,3 +109,5 @@ class LogKeeper:
             fresh = [line for line in lines if line is not None and line.time > since]
             if fresh:
                 await asyncio.to_thread(self._logs.append, *key, fresh)
+                for listener in list(self._listeners):
+                    listener(*key, fresh)

@@ -1,0 +1,67 @@
+"""Puts the API together: the front before everything, the routes behind it, one form of errors for all."""
+
+import logging
+from typing import Any
+
+from litestar import Litestar, Request, Response
+from litestar.di import Provide
+from litestar.enums import MediaType
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+
+from berth import __version__
+from berth.api.agents import AgentSockets
+from berth.api.answers import as_berth_error, body_of, is_bug
+from berth.api.faults import from_http
+from berth.api.front import ASGI, MOST_BYTES, Front
+from berth.api.kept import Kept
+from berth.api.room import Room
+from berth.api.routes import HANDLERS
+from berth.api.watch import Watch
+from berth.control.agents import Agents
+from berth.control.context import Control
+
+log = logging.getLogger("berth")
+
+
+def create_app(control: Control, agents: Agents | None = None) -> Front:
+    """The whole API of one server. `agents` is what connected agents speak to."""
+    sockets = AgentSockets(control, agents if agents is not None else Agents(control))
+    room = Room(control, Kept(control), Watch(control))
+    return Front(room, _routes(room), sockets)
+
+
+def _routes(room: Room) -> ASGI:
+    app: Any = Litestar(
+        HANDLERS,
+        dependencies={"room": Provide(lambda: room, sync_to_thread=False)},
+        exception_handlers={Exception: _answer},
+        openapi_config=_openapi(),
+        request_max_body_size=MOST_BYTES,
+        logging_config=None,
+        debug=False,
+    )
+    return app  # type: ignore[no-any-return]
+
+
+def _answer(request: Request[Any, Any, Any], problem: Exception) -> Response[bytes]:
+    error = from_http(request, problem) if isinstance(problem, HTTPException) else as_berth_error(problem)
+    if is_bug(error):
+        log.error("%s %s failed", request.method, request.url.path, exc_info=problem)
+    headers = getattr(problem, "headers", None)
+    return Response(body_of(error), media_type=MediaType.JSON, status_code=error.http_status, headers=headers)
+
+
+def _openapi() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Berth",
+        version=__version__,
+        description="Every GPU card gets one place in one queue. All but /healthz needs a bearer token.",
+        path="/v1",
+        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        use_handler_docstrings=True,
+        security=[{"token": []}],
+        components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),
+    )

@@ -1,0 +1,44 @@
+"""What the framework finds wrong with a request, in Berth's form of errors."""
+
+from typing import Any
+
+from litestar import Request
+from litestar.exceptions import HTTPException
+
+from berth.api.answers import NoSuchPath, TooLarge, WrongMethod, as_berth_error
+from berth.model.errors import BadInput, BerthError, Problem
+
+MOST = 20
+"""Problems told at once."""
+
+
+def from_http(request: Request[Any, Any, Any], problem: HTTPException) -> BerthError:
+    """The framework's exception as something to read, with the fields that are wrong."""
+    match problem.status_code:
+        case 404:
+            text = f"the API has nothing at {request.url.path[:200]}."
+            return NoSuchPath.of("no-such-path", text, "The paths are listed at /v1/openapi.json")
+        case 405:
+            text = f"{request.url.path[:200]} does not take {request.method}."
+            return WrongMethod.of("method-not-allowed", text, "The methods are listed at /v1/openapi.json")
+        case 413:
+            return TooLarge.of("body-too-large", "the request is too large.", "Send less at once")
+        case status if status < 500:
+            return BadInput(*_problems(problem))
+    return as_berth_error(problem)
+
+
+def _problems(problem: HTTPException) -> list[Problem]:
+    hint = "What it takes is listed at /v1/openapi.json"
+    found = problem.extra if isinstance(problem.extra, list) else []
+    told = [
+        Problem(code="bad-request", message=_sentence(one), hint=hint, field=str(one.get("key", "")))
+        for one in found[:MOST]
+        if isinstance(one, dict)
+    ]
+    return told or [Problem(code="bad-request", message=problem.detail or "the request cannot be read.", hint=hint)]
+
+
+def _sentence(one: dict[str, Any]) -> str:
+    key = f"{one['key']}: " if one.get("key") else ""
+    return f"{key}{one.get('message', 'wrong')}"

@@ -1,0 +1,13 @@
+"""All routes: each reads its request, calls one command or query of control, and shows the answer."""
+
+from berth.api.routes import about, events, jobs, lists, logs, nodes, tokens
+
+HANDLERS = [
+    *lists.HANDLERS,
+    *jobs.HANDLERS,
+    *logs.HANDLERS,
+    *nodes.HANDLERS,
+    *tokens.HANDLERS,
+    *events.HANDLERS,
+    *about.HANDLERS,
+]

@@ -1,0 +1,283 @@
+"""Makes the API's objects from the cluster's values; nothing here waits or writes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from berth.api import views
+from berth.api.native import native_tasks
+from berth.control.cluster import Cluster
+from berth.core.status import JobStatus, job_status
+from berth.model.card import WHOLE
+from berth.model.errors import Problem
+from berth.model.event import Event
+from berth.model.job import Attempt, Job, Task
+from berth.model.node import Node
+from berth.model.plan import PlanReport, Why
+from berth.model.snapshot import CardView, NodeView
+from berth.model.token import Token
+from berth.ports import LogLine
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """Seconds since the epoch as a time in UTC; None for none (0 stands for never)."""
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+
+
+def error(problem: Problem) -> views.Error:
+    """A problem as INTERFACE's error."""
+    return views.Error(
+        code=problem.code,
+        message=problem.message,
+        field=problem.field,
+        file=problem.file,
+        line=problem.line or None,
+        column=problem.column or None,
+        excerpt=problem.excerpt,
+        hint=problem.hint,
+    )
+
+
+def cards(cluster: Cluster, view: NodeView) -> list[views.Card]:
+    """The cards of one node by index."""
+    note = node_reason(view.node)
+    note = f"node {view.node.name}: {note}" if note else ""
+    return [_card(cluster, one, note) for one in view.cards]
+
+
+def _card(cluster: Cluster, view: CardView, note: str) -> views.Card:
+    card = view.card
+    held = [cluster.holders[card.uuid][task] for task in view.holders]
+    holders = [
+        views.Holder(job_of(task), task, share.milli, share.mib) for task, share in zip(view.holders, held, strict=True)
+    ]
+    first = cluster.jobs.get(holders[0].job) if holders else None
+    state, reason = card.obstacle or ("used" if holders else "free", note)
+    return views.Card(
+        uuid=card.uuid,
+        node=card.node,
+        index=card.index,
+        vendor=card.vendor,
+        model=card.model,
+        memory_mib=card.memory_mib,
+        driver=card.driver,
+        cuda=card.cuda,
+        state=state,
+        reason=reason,
+        job=holders[0].job if holders else None,
+        job_name=first.name if first is not None else None,
+        task=holders[0].task if holders else None,
+        share=(WHOLE - view.room.milli) / WHOLE,
+        holders=holders,
+        declared=card.declared,
+        numa=card.numa,
+        nvlink=card.nvlink,
+    )
+
+
+def job_of(task_id: str) -> str:
+    """The job's id in a task's id."""
+    return task_id.rpartition(".")[0]
+
+
+def node_reason(node: Node) -> str:
+    """Why no work starts on the node, in words; "" when nothing stands against it."""
+    match node.state:
+        case "ready":
+            return ""
+        case "gone":
+            return "the engine no longer has it"
+        case "fenced":
+            return f"fenced: {node.fence}"
+        case "silent":
+            return "it does not answer"
+        case "draining":
+            return f"draining: {node.drain or 'the engine takes no work there'}"
+
+
+def node(view: NodeView) -> views.Node:
+    """A node with its counts."""
+    one = view.node
+    return views.Node(
+        name=one.name,
+        engine=one.engine,
+        state=one.state,
+        reason=node_reason(one),
+        labels=one.all_labels,
+        taints=[],
+        cards=len(view.cards),
+        free=view.free_cards,
+        agent=one.agent or None,
+        agent_up=one.agent_up,
+        flag=one.flag,
+        hostname=one.hostname,
+        role=one.role,
+        os=one.os,
+        arch=one.arch,
+        cpus=one.cpu_nano / 1e9,
+        memory_mib=one.memory_bytes >> 20,
+        withheld=one.withheld,
+    )
+
+
+def removed_node(one: Node) -> views.Node:
+    """A node that has just been forgotten, as it was, without cards."""
+    return node(NodeView(one))
+
+
+def tasks_of(cluster: Cluster, job: Job) -> tuple[Task, ...]:
+    """The tasks of a job in memory; those of a native service as the engine shows them."""
+    return native_tasks(cluster, job) if job.native else cluster.tasks_of(job.id)
+
+
+def status(cluster: Cluster, job: Job, tasks: Sequence[Task]) -> JobStatus:
+    """The job's state in words."""
+    return job_status(job, tasks, cluster.waits)
+
+
+def job(cluster: Cluster, one: Job, tasks: Sequence[Task] | None = None) -> views.Job:
+    """A job with its tasks (those in memory unless given)."""
+    tasks = tasks_of(cluster, one) if tasks is None else tasks
+    now = status(cluster, one, tasks)
+    ask = one.spec.request
+    return views.Job(
+        id=one.id,
+        name=one.name,
+        stack=one.stack or None,
+        service=one.service or None,
+        queue=one.queue,
+        user=one.user,
+        priority=one.priority,
+        state=now.state,
+        reason=now.reason or None,
+        message=now.message,
+        position=now.position,
+        expected_start=moment(now.expected_start),
+        submitted_at=moment(one.submitted_at),
+        started_at=moment(now.started_at),
+        ended_at=moment(now.ended_at),
+        exit_code=now.exit_code,
+        restarts=now.restarts,
+        held=one.held,
+        replicas=one.replicas,
+        gpus=-1 if ask.all_matching else ask.gpus or len(ask.named),
+        image=one.spec.image,
+        warnings=one.warnings,
+        tasks=[_task(cluster, one, task) for task in tasks],
+    )
+
+
+def _task(cluster: Cluster, one: Job, task: Task) -> views.Task:
+    wait = cluster.waits.get(task.id)
+    return views.Task(
+        id=task.id,
+        job=task.job,
+        service=one.service or None,
+        slot=task.slot,
+        attempt=task.attempt,
+        node=task.node or None,
+        cards=task.cards,
+        state=task.state,
+        engine_id=task.engine_id or None,
+        exit_code=task.exit_code,
+        error=task.error,
+        reason=(wait.reason if wait is not None else task.reason) or None,
+        message=wait.message if wait is not None else "",
+        position=wait.position if wait is not None else None,
+        started_at=moment(task.started_at),
+        ended_at=moment(task.ended_at),
+    )
+
+
+def attempt(one: Attempt) -> views.Attempt:
+    """One run of a task."""
+    job_id, _, slot = one.task.rpartition(".")
+    return views.Attempt(
+        job=job_id,
+        task=one.task,
+        slot=int(slot),
+        attempt=one.attempt,
+        node=one.node or None,
+        cards=one.cards,
+        engine_id=one.engine_id or None,
+        granted_at=moment(one.granted_at),
+        started_at=moment(one.started_at),
+        ended_at=moment(one.ended_at),
+        exit_code=one.exit_code,
+        reason=one.reason or None,
+        error=one.error,
+    )
+
+
+def why(one: Why) -> views.Why:
+    """The whole answer of `berth why`."""
+    return views.Why(
+        job=one.job,
+        reason=one.reason or None,
+        message=one.message,
+        position=one.position,
+        expected_start=moment(one.expected_start),
+        never=one.never,
+        nodes=[
+            views.NodeRefusals(node.node, [views.Refusal(rule.rule, rule.message) for rule in node.refusals])
+            for node in one.nodes
+        ],
+        would_start=one.would_start,
+    )
+
+
+def plan(report: PlanReport, warnings: Iterable[Problem] = ()) -> views.Plan:
+    """A plan, with the warnings of the parser before those of the plan itself."""
+    told = dict.fromkeys((*warnings, *report.warnings))
+    return views.Plan(
+        [
+            views.JobPlan(
+                name=one.name,
+                change=one.change,
+                tasks=[
+                    views.TaskPlan(
+                        service=task.service,
+                        slot=task.slot,
+                        node=task.node or None,
+                        cards=task.cards,
+                        starts=task.starts,
+                        why=task.why,
+                    )
+                    for task in one.tasks
+                ],
+            )
+            for one in report.jobs
+        ],
+        [error(problem) for problem in told],
+    )
+
+
+def event(one: Event) -> views.Event:
+    """One thing that happened."""
+    return views.Event(
+        seq=one.seq,
+        time=moment(one.time),
+        kind=one.kind,
+        actor=one.actor,
+        job=one.job or None,
+        task=one.task or None,
+        node=one.node or None,
+        card=one.card or None,
+        message=one.message,
+    )
+
+
+def token(one: Token) -> views.Token:
+    """A token without its secret."""
+    return views.Token(
+        id=one.id,
+        role=one.role,
+        name=one.name,
+        node=one.node or None,
+        created_at=moment(one.created_at),
+        expires_at=moment(one.expires_at),
+    )
+
+
+def line(task: str, number: int, one: LogLine) -> views.LogLine:
+    """One piece of output of an attempt."""
+    return views.LogLine(datetime.fromtimestamp(one.time, UTC), one.stream, one.text, task, number)
