@@ -23,9 +23,14 @@ def test_a_mixed_node_joins_its_models_and_tells_the_smallest_memory() -> None:
 
 def test_only_differences_are_written_and_an_edit_by_hand_is_a_repair() -> None:
     node = build.node(labels={"gpu.free": "7", "gpu.count": "4", "zone": "a"}, written={"gpu.free": "2"})
-    write = label_write(node, {"gpu.free": "2", "gpu.count": "4"})
+    write = label_write(node, {"gpu.free": "2", "gpu.count": "4"}, {})
     assert write == LabelWrite(put={"gpu.free": "2"}, repairs=("gpu.free",))
-    assert label_write(build.node(labels={"gpu.free": "2"}), {"gpu.free": "2"}) is None
+    assert label_write(build.node(labels={"gpu.free": "2"}), {"gpu.free": "2"}, {}) is None
+
+
+def test_what_berth_itself_sent_and_has_not_recorded_yet_is_no_edit() -> None:
+    node = build.node(labels={"gpu.free": "1"}, written={"gpu.free": "2"})
+    assert label_write(node, {"gpu.free": "0"}, {"gpu.free": "1"}) == LabelWrite(put={"gpu.free": "0"})
 
 
 def test_a_node_that_leaves_gets_back_what_was_there_by_hand() -> None:

@@ -25,6 +25,13 @@ def test_every_state_is_reached_and_only_known_ones() -> None:
     assert set(TRANSITIONS.values()) == LIVE | QUEUED | FINISHED | {"restarting"}
 
 
+def test_a_task_that_ends_forgets_the_replacement_that_it_waited_for() -> None:
+    running = build.task(state="running", wants_replace=True, next_node="gpu-2", next_cards=("GPU-1",))
+    ended = step(running, "finish")
+    assert (ended.wants_replace, ended.next_node, ended.next_cards) == (False, "", ())
+    assert step(running, "stop").wants_replace
+
+
 def test_a_step_raises_the_version_and_an_unknown_one_is_refused() -> None:
     waiting = build.task(version=3)
     granted = step(waiting, "grant", node="gpu-1")

@@ -16,12 +16,13 @@ class Labeller:
 
     def __init__(self, control: Control) -> None:
         self.control = control
+        self._sent: dict[str, dict[str, str]] = {}
 
     async def run(self) -> None:
         """One pass over the nodes; the guard looks at what runs now, not at an earlier look."""
         if not self.control.engine.capabilities.node_labels:
             return
-        due = [(view.node, write) for view in self.control.views.nodes() if (write := _due(view))]
+        due = [(view.node, write) for view in self.control.views.nodes() if (write := self._due(view))]
         if not due:
             return
         look = await self.control.engine.observe()
@@ -32,11 +33,20 @@ class Labeller:
             elif node.engine_id in versions:
                 self.control.wake("observe")
 
+    def _due(self, view: NodeView) -> LabelWrite | None:
+        node = view.node
+        if node.gone or not node.engine_id:
+            return None
+        if not view.cards:
+            return leaving(node) if node.written else None
+        return label_write(node, wanted_labels(view), self._sent.get(node.name, {}))
+
     async def _guarded(self, node: Node, write: LabelWrite, others: tuple[Other, ...]) -> None:
         victims = () if node.labels_permitted else would_kill(node, write, others)
         if victims:
             await self._withhold(node, victims)
             return
+        self._sent.setdefault(node.name, {}).update(write.put)
         try:
             version = await self.control.engine.write_labels(node, write.put, write.drop)
         except StaleVersion:
@@ -80,15 +90,6 @@ class Labeller:
             for key in write.repairs
         )
         return tuple(self.control.note("label-repaired", text, node=node.name) for text in texts)
-
-
-def _due(view: NodeView) -> LabelWrite | None:
-    node = view.node
-    if node.gone or not node.engine_id:
-        return None
-    if not view.cards:
-        return leaving(node) if node.written else None
-    return label_write(node, wanted_labels(view))
 
 
 def _by_hand(node: Node) -> dict[str, str]:

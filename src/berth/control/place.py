@@ -9,7 +9,7 @@ from berth.core.policies import load
 from berth.model.card import Share
 from berth.model.change import Batch, DoubleGrant, Note, PutAttempt, PutTask, Stale, Take
 from berth.model.job import Attempt, Task
-from berth.model.lifecycle import QUEUED, revise, step
+from berth.model.lifecycle import OCCUPYING, QUEUED, revise, step
 from berth.model.plan import Place, Plan, Wait
 
 
@@ -38,7 +38,7 @@ class Placer:
 
     async def _grant(self, place: Place) -> None:
         task = self.control.cluster.task(place.task)
-        if task is None or not (task.state in QUEUED or task.wants_replace):
+        if task is None or not (task.state in QUEUED or (task.wants_replace and task.state in OCCUPYING)):
             return
         change = self._first(task, place) if task.state in QUEUED else self._replacement(task, place)
         try:

@@ -96,9 +96,9 @@ class Reclaimer:
 
     async def _close(self, job: Job, tasks: tuple[Task, ...]) -> None:
         at = max((task.ended_at for task in tasks if task.ended_at is not None), default=self.control.clock.now())
-        state = job_status(job, tasks, {}).state
-        note = self.control.note("job-ended", f"{job.name} {state}", job=job.id)
         closed = msgspec.structs.replace(job, ended_at=at, version=job.version + 1)
+        state = job_status(closed, tasks, {}).state
+        note = self.control.note("job-ended", f"{job.name} {state}", job=job.id)
         with contextlib.suppress(Stale):
             await self.control.writer.commit((PutJob(closed, was=job.version), note))
             self.control.credentials.pop(job.id, None)
@@ -107,4 +107,4 @@ class Reclaimer:
 def _removed(control: Control, job: Job) -> bool:
     """True when a person took the job's services away with the engine's own tools."""
     tasks = control.cluster.tasks_of(job.id)
-    return job.cancelled or (bool(tasks) and all(task.reason == "removed-on-engine" for task in tasks))
+    return job.cancelled or (bool(tasks) and all(task.reason in ("removed-on-engine", "cancelled") for task in tasks))

@@ -46,13 +46,10 @@ class Slot(msgspec.Struct, frozen=True):
 
     @property
     def handle(self) -> Handle:
-        """What names the slot on the engine now."""
-        return Handle(
-            object_id=self.object.id if self.object else "",
-            object_version=self.object.version if self.object else 0,
-            engine_id=self.life.engine_id if self.life else self.task.engine_id,
-            node=self.task.node,
-        )
+        """What names the slot on the engine now: its object, with every life of it, or else the one container."""
+        if self.object is not None:
+            return Handle(object_id=self.object.id, object_version=self.object.version, node=self.task.node)
+        return Handle(engine_id=self.life.engine_id if self.life else self.task.engine_id, node=self.task.node)
 
 
 def diff(wanted: Iterable[tuple[Job, Task]], facts: Facts) -> list[act.Action]:

@@ -37,13 +37,17 @@ def wanted_labels(view: NodeView) -> dict[str, str]:
     return {key: value for key, value in labels.items() if value}
 
 
-def label_write(node: Node, wanted: Mapping[str, str]) -> LabelWrite | None:
-    """The write that brings the node's labels to `wanted`, or None. A model set by hand that is an alias stays."""
+def label_write(node: Node, wanted: Mapping[str, str], sent: Mapping[str, str]) -> LabelWrite | None:
+    """The write that brings the node's labels to `wanted`, or None. `sent` is what Berth itself sent last, which a
+    look may show before it is recorded: only a third value is somebody's edit.
+    """
     put = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
     drop = tuple(key for key in node.written if key not in wanted and key in node.labels)
     if not put and not drop:
         return None
-    edited = tuple(key for key in put if key in node.written and node.labels.get(key) != node.written[key])
+    edited = tuple(
+        key for key in put if key in node.written and node.labels.get(key) not in (node.written[key], sent.get(key))
+    )
     return LabelWrite(put=put, drop=drop, repairs=edited)
 
 

@@ -41,6 +41,8 @@ def job_status(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> Jo
 
 def _state(job: Job, tasks: Sequence[Task]) -> JobState:
     states = {task.state for task in tasks}
+    if not states and job.ended_at is not None:
+        return "cancelled" if job.cancelled else "succeeded"
     if states and states <= FINISHED:
         return _final(job, tasks)
     if job.cancelled:

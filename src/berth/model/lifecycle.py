@@ -76,11 +76,14 @@ class IllegalTransition(Exception):
 def step(task: Task, trigger: Trigger, **fields: Any) -> Task:
     """The task after the trigger, with `fields` changed and its version raised by one.
 
-    Raises IllegalTransition when the table has no such line.
+    A task that holds nothing any more forgets a replacement that it waited for. Raises IllegalTransition when the
+    table has no such line.
     """
     state = TRANSITIONS.get((task.state, trigger))
     if state is None:
         raise IllegalTransition(f"task {task.id} is {task.state}: '{trigger}' has no meaning there")
+    if state not in OCCUPYING:
+        fields = {"wants_replace": False, "next_node": "", "next_cards": (), **fields}
     return msgspec.structs.replace(task, state=state, version=task.version + 1, **fields)
 
 
