@@ -5,8 +5,10 @@ import os
 import uuid
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from berth.api import views
 from berth.model.errors import BadInput
 from berth.model.simulate import parse_simulate
 from berth.vendors import detect
@@ -51,11 +53,14 @@ def test_a_file_goes_over_the_spec_card_by_card(tmp_path: Path) -> None:
 
 
 def test_what_berth_prints_of_a_card_can_be_fed_back(tmp_path: Path) -> None:
-    printed = {
-        "uuid": "GPU-a", "node": "gpu-1", "index": 3, "vendor": "nvidia", "model": "T4", "memory_mib": 15360,
-        "driver": "", "state": "used", "reason": "", "job": "j1", "task": "j1.1", "share": 1.0, "holders": [],
-    }  # fmt: skip
-    (card,) = SimulatedCards("gpu-1", cards=write(tmp_path / "cards", printed)).discover()
+    printed = views.Card(
+        uuid="GPU-a", node="gpu-1", index=3, vendor="nvidia", model="T4", memory_mib=15360, driver="535.1", cuda="",
+        state="used", reason="", job="j1", job_name="train", task="j1.1", share=1.0, holders=[], declared=False,
+        numa=None, nvlink=("GPU-b",),
+    )  # fmt: skip
+    file = tmp_path / "cards"
+    file.write_bytes(msgspec.json.encode([printed]))
+    (card,) = SimulatedCards("gpu-1", cards=file).discover()
     assert (card.uuid, card.index, card.vendor) == ("GPU-a", 3, "simulated")
 
 

@@ -41,7 +41,7 @@ class CardEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FACTS = ("uuid", "driver", "cuda", "pci", "minor", "numa", "nvlink", "power_limit_w", "mig", "aliases")
-_OUTPUT = {"vendor", "state", "reason", "job", "task", "share", "holders", "declared"}
+_OUTPUT = {"vendor", "state", "reason", "job", "job_name", "task", "share", "holders", "declared"}
 """Keys of the card object that Berth prints and that say nothing here: accepted, so that its output can be fed back."""
 
 
