@@ -57,7 +57,7 @@ def _event(seq: int) -> bytes:
 
 
 def test_events_go_on_after_the_last_one_that_was_seen() -> None:
-    first = chunked(b": still here\n\n", _event(1), _event(2)[:-6], whole=False)
+    first = chunked(b"retry: 1000\n\n: still here\n\n", _event(1), _event(2)[:-6], whole=False)
     second = chunked(b"id: 4\nevent: reset\ndata: {}\n\n", _event(5))
     told: list[str] = []
     with peer(first, second) as server:

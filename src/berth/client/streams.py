@@ -93,16 +93,17 @@ def events(client: Client, query: Query, notice: Notice) -> Iterator[dict[str, A
 
 
 def _sse(client: Client, query: Query, last: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(id, event, data) of a stream of server-sent events; comments are skipped."""
+    """(id, event, data) of a stream of server-sent events, each of one line of data; what has no data is skipped."""
     headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
     fields: dict[str, str] = {}
     for line in client.stream("/v1/events", query, headers):
-        if not line and fields:
-            yield fields.get("id", ""), fields.get("event", ""), json.loads(fields.get("data") or "{}")
-            fields = {}
-        elif line and not line.startswith(":"):
+        if line:
             key, _, value = line.partition(":")
-            fields[key] = fields[key] + "\n" + value[1:] if key in fields else value.removeprefix(" ")
+            fields[key] = value.removeprefix(" ")
+            continue
+        if "data" in fields:
+            yield fields.get("id", ""), fields.get("event", ""), json.loads(fields["data"])
+        fields = {}
 
 
 class Patience:

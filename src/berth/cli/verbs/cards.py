@@ -23,7 +23,7 @@ def _row(card: dict[str, Any]) -> Sequence[str]:
 
 def _holder(card: dict[str, Any]) -> str:
     """The job that has the card, or why nobody gets it."""
-    return card["job_name"] or card["job"] or card["reason"]
+    return str(card["job_name"] or card["job"] or card["reason"])
 
 
 LISTING = Listing(
