@@ -19,12 +19,14 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `files` in the order of `-c`; `dotenv` is a `.env` beside the first file. `extra` holds the files that the
     server asked for by path (env_file); `variables` the shell variables that it asked for (None: not set there).
+    `directory` is the absolute path in which relative binds start, as Docker's; "": they are refused.
     """
 
     files: tuple[SourceFile, ...]
     dotenv: SourceFile | None = None
     extra: dict[str, SourceFile | None] = {}
     variables: dict[str, str | None] = {}
+    directory: str = ""
 
 
 class Needs(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,6 +40,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A job before admission. `service` is "" outside a stack; `native` says that the engine may place it itself.
 
     `where` maps a field ("deploy.placement.constraints.0") to an empty-message Problem that carries its place.
+    `warnings` are those of a job of its own; a stack's are in LoadedStack.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = "default"
     priority: int = 50
     where: dict[str, Problem] = {}
+    warnings: tuple[Problem, ...] = ()
 
 
 class LoadedStack(msgspec.Struct, frozen=True, kw_only=True):

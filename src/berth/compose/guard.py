@@ -1,0 +1,114 @@
+"""What would give a card, or the host, past the ledger: refused with the reason, or taken out with a warning."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from berth.compose.cards import VISIBLE
+from berth.compose.fields import Fields, Var
+from berth.compose.report import Report
+from berth.compose.text import Place
+from berth.model.spec import Mount
+
+_SOCKETS = tuple(
+    f"{run}/{name}"
+    for run in ("/run", "/var/run")
+    for name in ("docker.sock", "containerd/containerd.sock", "podman/podman.sock", "crio/crio.sock")
+)
+_CARD_NODES = re.compile(r"/dev|/dev/(?:nvidia.*|kfd|dri)(?:/.*)?|/proc/driver/nvidia(?:/.*)?")
+_LISTS = ("/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
+_TAKEN_OUT = re.compile(r"DOCKER_RESOURCE_.*|AMD_VISIBLE_DEVICES|NVIDIA_MIG_(?:CONFIG|MONITOR)_DEVICES")
+_ASK = "Ask for cards with deploy.resources.reservations.devices; Berth puts them into the container."
+
+
+class Mounted(NamedTuple):
+    """A mount with its place; `host` is the host path that it opens, also that of a volume's driver_opts."""
+
+    mount: Mount
+    place: Place | None
+    field: str
+    host: str = ""
+
+
+def environment(env: Mapping[str, Var], report: Report) -> dict[str, str | None]:
+    """The environment without what a container runtime would read as a request for cards, sorted by name."""
+    kept = {}
+    for name in sorted(env):
+        if _TAKEN_OUT.fullmatch(name):
+            message = f"{name} is taken out: only Berth says which cards a container sees."
+            report.warn(env[name].place, "gpu-variable", message, _ASK, env[name].field)
+        elif name != VISIBLE:
+            kept[name] = env[name].value
+    return kept
+
+
+def labels(pairs: Mapping[str, Var], report: Report) -> dict[str, str]:
+    """The labels; those that speak to a container runtime or are Berth's own are refused."""
+    for name, var in pairs.items():
+        if name.lower().startswith("cdi.k8s.io/"):
+            message = f"the label {name[:80]} asks a runtime for devices past Berth's ledger."
+            report.refuse(var.place, "card-by-annotation", message, _ASK, var.field)
+        elif name.startswith("berth."):
+            message = f"the label {name[:80]} is one that Berth writes."
+            report.wrong(var.place, "label-reserved", message, "Give it another name.", var.field)
+    return {name: var.value or "" for name, var in pairs.items()}
+
+
+def mounts(found: Iterable[Mounted], cards: bool, admin: bool, report: Report) -> None:
+    """Note mounts that give cards (always), or the engine's socket (with cards, or to anybody but an admin)."""
+    for one in found:
+        target, host = _clean(one.mount.target), _clean(one.host)
+        if any(_inside(target, root) for root in _LISTS):
+            message = f"a mount at {target[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
+            report.refuse(one.place, "mount-of-cards", message, _ASK, one.field)
+        elif host and _CARD_NODES.fullmatch(host):
+            message = f"the mount of {host[:80]} gives device nodes of cards past Berth's ledger."
+            report.refuse(one.place, "mount-of-cards", message, _ASK, one.field)
+        elif host and _opens_engine(host) and (cards or not admin):
+            who = "in a service with cards" if admin else "for anybody but an admin"
+            message = f"the mount of {host[:80]} gives the engine's socket, and with it every card, {who}."
+            report.refuse(
+                one.place, "mount-of-socket", message, "Mount only the paths that the program needs.", one.field
+            )
+
+
+def targets(paths: Iterable[tuple[str, Place | None, str]], report: Report) -> None:
+    """Note secrets and configs whose path in the container asks NVIDIA's runtime for cards."""
+    for path, place, field in paths:
+        if any(_inside(_clean(path), root) for root in _LISTS):
+            message = f"a file at {path[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
+            report.refuse(place, "mount-of-cards", message, _ASK, field)
+
+
+def privileges(service: Fields, cards: bool) -> None:
+    """`privileged` and `devices`: refused with cards (or where they name cards), else ignored as Docker does."""
+    report = service.report
+    if service.flag("privileged"):
+        place, field = service.at("privileged"), service.field("privileged")
+        if cards:
+            message = "privileged opens every card of the node, not only the granted ones."
+            report.refuse(place, "privileged-with-cards", message, "Remove privileged: true", field)
+        else:
+            report.warn(
+                place, "key-ignored", "privileged: docker stack deploy ignores it, and so does Berth.", "", field
+            )
+    for text, place in service.strings("devices"):
+        host, field = _clean(text.partition(":")[0]), service.field("devices")
+        if cards or _CARD_NODES.fullmatch(host) or "=" in text:
+            message = f"the device {text[:80]} goes past Berth's ledger."
+            report.refuse(place, "device-by-hand", message, _ASK, field)
+        else:
+            report.warn(place, "key-ignored", "devices: docker stack deploy ignores it, and so does Berth.", "", field)
+
+
+def _clean(path: str) -> str:
+    return "/" + posixpath.normpath(path).lstrip("/") if path.startswith("/") else path
+
+
+def _inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root}/")
+
+
+def _opens_engine(host: str) -> bool:
+    return host == "/" or any(_inside(socket, host) for socket in _SOCKETS)

@@ -1,0 +1,200 @@
+"""Which keys of a stack file are carried, which come later, and which Docker itself passes over: three tables.
+
+A key in none of them is a mistake and gets the nearest known one. `fields` reads what is carried.
+"""
+
+import difflib
+from collections.abc import Mapping as Dict
+
+import msgspec
+
+from berth.compose.report import Report
+from berth.compose.tree import Mapping
+
+NEXT = "It comes with a later version; leave it out, or deploy this file with docker stack deploy."
+_MEMORY = "Write deploy.resources.limits.memory"
+_CPUS = "Write deploy.resources.limits.cpus"
+
+
+class Section(msgspec.Struct, frozen=True):
+    """The keys of one kind of mapping. `later` maps to what to do instead, `ignored` to why nothing happens."""
+
+    name: str
+    carried: frozenset[str]
+    later: Dict[str, str] = {}
+    ignored: Dict[str, str] = {}
+    extras: bool = False
+
+    def known(self) -> list[str]:
+        """Every key that means something, for the search of the nearest."""
+        return sorted({*self.carried, *self.later, *self.ignored})
+
+
+def _later(*names: str, **hints: str) -> dict[str, str]:
+    return {**dict.fromkeys(names, NEXT), **hints}
+
+
+def _ignored(*names: str, why: str = "docker stack deploy ignores it, and so does Berth.") -> dict[str, str]:
+    return dict.fromkeys(names, why)
+
+
+TOP = Section(
+    "the file",
+    frozenset(("version", "services", "networks", "volumes", "secrets", "configs", "x-berth")),
+    _later(
+        "include",
+        "models",
+        name="Remove it: the stack's name is given to berth stack deploy.",
+    ),
+    extras=True,
+)
+SERVICE = Section(
+    "a service",
+    frozenset(
+        (
+            "image", "command", "entrypoint", "environment", "env_file", "user", "group_add", "secrets", "configs",
+            "networks", "volumes", "healthcheck", "hostname", "working_dir", "labels", "stop_grace_period",
+            "stop_signal", "init", "tty", "stdin_open", "read_only", "shm_size", "deploy", "runtime", "gpus",
+            "restart", "privileged", "devices", "x-berth",
+        )
+    ),
+    _later(
+        "ports", "cap_add", "cap_drop", "sysctls", "ulimits", "dns", "dns_search", "tmpfs", "extra_hosts", "logging",
+        "credential_spec", "isolation", "oom_score_adj", "annotations", "attach", "blkio_config", "cgroup",
+        "cgroupns_mode", "device_cgroup_rules", "dns_opt", "label_file", "oom_kill_disable", "platform",
+        "post_start", "pre_stop", "provider", "pull_policy", "storage_opt", "use_api_socket", "uts", "volumes_from",
+        "models", "develop", "profiles",
+        extends="Write the other service's keys out, or use an anchor: <<: *name",
+        mem_limit=_MEMORY, memswap_limit=_MEMORY, mem_swappiness=_MEMORY, mem_reservation=_MEMORY.replace(
+            "limits", "reservations"), cpus=_CPUS, cpu_count=_CPUS, cpu_percent=_CPUS, cpu_period=_CPUS,
+        cpu_quota=_CPUS, cpu_shares=_CPUS, cpuset=_CPUS, cpu_rt_period=_CPUS, cpu_rt_runtime=_CPUS,
+        pids_limit="Write deploy.resources.limits.pids", scale="Write deploy.replicas",
+        volume_driver="Write driver: under the volume in the file's volumes",
+    ),
+    {
+        **_ignored(
+            "build", "cgroup_parent", "domainname", "external_links", "ipc", "links", "mac_address", "network_mode",
+            "pid", "security_opt", "userns_mode",
+        ),
+        "container_name": "Docker names containers of a stack itself; docker stack deploy ignores it, too.",
+        "expose": "services on one network reach each other on every port; docker stack deploy ignores it, too.",
+        "depends_on": "docker stack deploy starts services in any order; let the program wait for what it needs.",
+    },
+    extras=True,
+)  # fmt: skip
+DEPLOY = Section(
+    "deploy",
+    frozenset(("mode", "replicas", "labels", "placement", "resources", "restart_policy")),
+    _later("endpoint_mode", "update_config", "rollback_config"),
+)
+PLACEMENT = Section("placement", frozenset(("constraints",)), _later("preferences", "max_replicas_per_node"))
+RESOURCES = Section("resources", frozenset(("limits", "reservations")))
+LIMITS = Section("limits", frozenset(("cpus", "memory", "pids")))
+RESERVATIONS = Section(
+    "reservations",
+    frozenset(("cpus", "memory", "devices", "generic_resources")),
+    {"pids": "Write it under deploy.resources.limits"},
+)
+DEVICE = Section("a device", frozenset(("driver", "count", "device_ids", "capabilities")), _later("options"))
+GENERIC = Section("a generic resource", frozenset(("discrete_resource_spec",)), _later("named_resource_spec"))
+DISCRETE = Section("discrete_resource_spec", frozenset(("kind", "value")))
+RESTART = Section("restart_policy", frozenset(("condition", "delay", "max_attempts", "window")))
+HEALTH = Section(
+    "healthcheck",
+    frozenset(("test", "interval", "timeout", "retries", "start_period", "start_interval", "disable")),
+)
+NETWORK_USE = Section(
+    "a service's network",
+    frozenset(("aliases",)),
+    _later("driver_opts", "ipv4_address", "ipv6_address", "link_local_ips", "mac_address", "priority", "gw_priority"),
+)
+VOLUME_USE = Section(
+    "a mount",
+    frozenset(("type", "source", "target", "read_only", "bind", "volume", "tmpfs")),
+    _later("image", "cluster"),
+    _ignored("consistency", why="it means something on a Mac only."),
+)
+BIND = Section("bind", frozenset(("propagation",)), _later("create_host_path", "selinux", "recursive"))
+VOLUME_OPTIONS = Section("volume", frozenset(("nocopy",)), _later("subpath", "labels"))
+TMPFS = Section("tmpfs", frozenset(("size",)), _later("mode"))
+FILE_USE = Section("a secret or config", frozenset(("source", "target", "uid", "gid", "mode")))
+NETWORK = Section(
+    "a network",
+    frozenset(("name", "driver", "driver_opts", "ipam", "external", "internal", "attachable", "labels")),
+    _later("enable_ipv4", "enable_ipv6"),
+    extras=True,
+)
+IPAM = Section("ipam", frozenset(("config",)), _later("driver", "options"))
+IPAM_CONFIG = Section("ipam.config", frozenset(("subnet",)), _later("gateway", "ip_range", "aux_addresses"))
+EXTERNAL = Section("external", frozenset(("name",)))
+VOLUME = Section(
+    "a volume",
+    frozenset(("name", "driver", "driver_opts", "external", "labels")),
+    {"x-cluster-spec": NEXT},
+    extras=True,
+)
+_CREATE = "Create it first (docker {0} create NAME FILE) and write external: true"
+SECRET = Section(
+    "a secret",
+    frozenset(("name", "external")),
+    {
+        **dict.fromkeys(("file", "environment", "driver", "driver_opts", "template_driver"), _CREATE.format("secret")),
+        "labels": NEXT,
+    },
+    extras=True,
+)
+CONFIG = Section(
+    "a config",
+    frozenset(("name", "external")),
+    {**dict.fromkeys(("file", "content", "environment", "template_driver"), _CREATE.format("config")), "labels": NEXT},
+    extras=True,
+)
+_SETTINGS = (
+    "queue", "priority", "strategy", "preemptible", "class", "grace", "share", "tolerations", "affinity", "fallback",
+    "else", "on-lost", "on_lost", "elastic", "urgency", "deadline", "gang_timeout", "movable", "array", "after",
+    "roles", "model", "gpus", "overuse",
+)  # fmt: skip
+_WAIT = "It comes with a later version; leave it out."
+BERTH = Section("x-berth", frozenset(("time",)), dict.fromkeys(_SETTINGS, _WAIT))
+JOB = Section(
+    "a job",
+    frozenset(
+        (
+            "name", "image", "command", "gpus", "model", "constraints", "env", "volumes", "secrets", "user",
+            "resources", "restart", "time", "queue", "priority", "shm_size",
+        )
+    ),
+    dict.fromkeys(
+        ("array", "after", "roles", "fallback", "strategy", "preemptible", "class", "grace", "share", "tolerations",
+         "affinity", "on_lost", "else"), _WAIT,
+    ),
+)  # fmt: skip
+
+
+def check(section: Section, mapping: Mapping, path: str, report: Report) -> None:
+    """Note every key of the mapping that is not carried: later ones, ignored ones, and mistakes with the right key."""
+    for name, entry in mapping.entries.items():
+        if name in section.carried or (section.extras and name.startswith("x-") and name not in section.later):
+            continue
+        field = f"{path}.{name[:80]}" if path else name[:80]
+        if name in section.ignored:
+            report.warn(entry.key, "key-ignored", f"{name}: {section.ignored[name]}", "", field)
+        elif name in section.later:
+            report.wrong(entry.key, "key-not-carried", f"{name} is not carried yet.", section.later[name], field)
+        else:
+            report.wrong(entry.key, "unknown-key", unknown(section, name), nearest(section, name), field)
+
+
+def unknown(section: Section, name: str) -> str:
+    """The sentence for a key that nobody knows."""
+    return f"{section.name} has no key {name[:80]}."
+
+
+def nearest(section: Section, name: str) -> str:
+    """What to write instead of an unknown key."""
+    known = section.known()
+    if name.startswith("x-"):
+        return "Keys that begin with x- stand at the top of the file, or directly in a service, network or volume."
+    folded = name.lower().replace("-", "_")
+    found = [key for key in known if key == folded] or difflib.get_close_matches(folded, known, 1, 0.6)
+    return f"Write {found[0]}" if found else f"Known keys: {', '.join(sorted(section.carried))}"

@@ -1,0 +1,43 @@
+"""What is wrong and what is only worth saying, collected through a whole file and thrown in one go at its end."""
+
+from berth.compose.text import Place
+from berth.model.errors import BadInput, Problem, Refused
+
+
+class Report:
+    """`wrong` is bad input (exit 2), `refuse` is what nobody may have (exit 4), `warn` is for the person to read."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.refusals: list[Problem] = []
+        self.warnings: list[Problem] = []
+
+    def wrong(self, at: Place | None, code: str, message: str, hint: str = "", field: str = "") -> None:
+        """Note bad input; the place is None where the input has no lines."""
+        self.problems.append(_problem(at, code, message, hint, field))
+
+    def refuse(self, at: Place | None, code: str, message: str, hint: str = "", field: str = "") -> None:
+        """Note something that would give cards or the host past the ledger."""
+        self.refusals.append(_problem(at, code, message, hint, field))
+
+    def warn(self, at: Place | None, code: str, message: str, hint: str = "", field: str = "") -> None:
+        """Note something that the person should know."""
+        self.warnings.append(_problem(at, code, message, hint, field))
+
+    def finish(self) -> tuple[Problem, ...]:
+        """The warnings, each once. Raises BadInput (or Refused, where that is all) with everything that is wrong."""
+        if self.problems:
+            raise BadInput(*_once(self.problems + self.refusals))
+        if self.refusals:
+            raise Refused(*_once(self.refusals))
+        return _once(self.warnings)
+
+
+def _problem(at: Place | None, code: str, message: str, hint: str, field: str) -> Problem:
+    if at is None:
+        return Problem(code=code, message=message, hint=hint, field=field)
+    return at.problem(code, message, hint, field)
+
+
+def _once(problems: list[Problem]) -> tuple[Problem, ...]:
+    return tuple(dict.fromkeys(problems))

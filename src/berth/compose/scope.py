@@ -1,0 +1,114 @@
+"""Where variables come from: the shell before `.env`; what the client has not sent yet is noted as a need."""
+
+import msgspec
+
+from berth.compose import envfile
+from berth.compose.report import Report
+from berth.compose.template import BadTemplate, substitute
+from berth.compose.text import decode
+from berth.compose.tree import Entry, Items, Mapping, Node, Scalar
+from berth.model.draft import Bundle, Needs
+from berth.model.errors import BadInput
+
+
+class Scope:
+    """The variables of one bundle. `needs` fills up while texts are substituted; `unset` and `filled` are told of."""
+
+    def __init__(self, bundle: Bundle, report: Report) -> None:
+        self._shell = bundle.variables
+        self._extra = bundle.extra
+        self._variables: dict[str, None] = {}
+        self._files: dict[str, None] = {}
+        self._report = report
+        self._told: set[str] = set()
+        self._dotenv = self._read_dotenv(bundle)
+
+    @property
+    def needs(self) -> Needs:
+        """What the client must send before there is an answer."""
+        return Needs(files=tuple(self._files), variables=tuple(self._variables))
+
+    def look(self, name: str) -> str | None:
+        """The value of a variable; None: not set anywhere, or not known yet (then it is in `needs`)."""
+        if name not in self._shell:
+            self._variables[name] = None
+            return None
+        value = self._shell[name]
+        return value if value is not None else self._dotenv.get(name)
+
+    def known(self, name: str) -> bool:
+        """True when the client has said what the shell holds under this name."""
+        return name in self._shell
+
+    def from_dotenv(self, name: str) -> bool:
+        """True when `.env` alone gives the variable."""
+        return self._shell.get(name) is None and name in self._dotenv
+
+    def file(self, path: str) -> "msgspec.UnsetType | bytes | None":
+        """The bytes of a file that the stack file names, None where there is none, UNSET while it is needed."""
+        if path not in self._extra:
+            self._files[path] = None
+            return msgspec.UNSET
+        found = self._extra[path]
+        return None if found is None else found.data
+
+    def expand(self, node: Node, field: str = "") -> Node:
+        """The node with the variables in its values replaced. What cannot be is noted in the report."""
+        if isinstance(node, Scalar):
+            return self._scalar(node, field) if isinstance(node.value, str) and "$" in node.value else node
+        if isinstance(node, Items):
+            items = [self.expand(item, f"{field}.{n}") for n, item in enumerate(node.items)]
+            return Items(node.place, items, node.size, node.depth)
+        entries = {
+            name: Entry(entry.key, self.expand(entry.node, f"{field}.{name}" if field else name))
+            for name, entry in node.entries.items()
+        }
+        return Mapping(node.place, entries, node.size, node.depth)
+
+    def _scalar(self, node: Scalar, field: str) -> Scalar:
+        def look(name: str) -> str | None:
+            if self.from_dotenv(name) and self.known(name) and self._first(name):
+                message = f"{name} comes from .env, which docker stack deploy does not read."
+                self._report.warn(node.place, "dotenv-used", message, f"To have the same there: export {name}", field)
+            return self.look(name)
+
+        def unset(name: str) -> None:
+            if self.known(name) and self._first(name):
+                message = f"the variable {name} is not set; it counts as empty."
+                self._report.warn(
+                    node.place, "variable-unset", message, f"Set it, or write ${{{name}:-default}}", field
+                )
+
+        try:
+            text = substitute(node.written, look, unset)
+        except BadTemplate as bad:
+            self._complain(bad, node, field)
+            return node
+        return Scalar(node.place, text, text)
+
+    def _complain(self, bad: BadTemplate, node: Scalar, field: str) -> None:
+        if bad.missing and self._variables:
+            return
+        place = node.place.shifted(bad.at) if node.exact else node.place
+        code = "variable-required" if bad.missing else "bad-template"
+        self._report.wrong(place, code, bad.message, bad.hint, field)
+
+    def _first(self, name: str) -> bool:
+        first = name not in self._told
+        self._told.add(name)
+        return first
+
+    def _ask_shell(self, name: str) -> str | None:
+        if name not in self._shell:
+            self._variables[name] = None
+        return self._shell.get(name)
+
+    def _read_dotenv(self, bundle: Bundle) -> dict[str, str]:
+        if bundle.dotenv is None:
+            return {}
+        try:
+            text = decode(bundle.dotenv)
+        except BadInput as bad:
+            self._report.problems += bad.problems
+            return {}
+        return envfile.dotenv(text, self._ask_shell, self._report)

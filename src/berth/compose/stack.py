@@ -1,0 +1,152 @@
+"""Stack files -> drafts: read, substitute, merge, then every service; the one entry for `POST /v1/stacks`."""
+
+import re
+
+from berth.compose import keys, merge, tree
+from berth.compose.container import environment, time_limit
+from berth.compose.facts import Facts
+from berth.compose.fields import Fields
+from berth.compose.objects import Objects, objects
+from berth.compose.report import Report
+from berth.compose.scope import Scope
+from berth.compose.service import Read, Setting, service
+from berth.compose.text import decode
+from berth.compose.tree import Entry, Mapping
+from berth.model.draft import Bundle, Draft, LoadedStack, Needs
+from berth.model.errors import BadInput
+from berth.model.job import Network, Volume
+
+MOST_SERVICES = 1_000
+NAME_LIMIT = 63
+_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_SERVICE = re.compile(r"[A-Za-z0-9_-]*[A-Za-z0-9]")
+_VERSION = re.compile(r"3(?:\.\d{1,2})?")
+
+
+def load_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
+    """The drafts of a stack, or what the client must send first (`needs`).
+
+    Raises BadInput with everything that is wrong in the files; Refused when all of it is what nobody may have.
+    """
+    report = Report()
+    _stack_name(stack, report)
+    trees = _trees(bundle, report)
+    report.finish()
+    scope = Scope(bundle, report)
+    whole = merge.merge([_expanded(one, scope) for one in trees])
+    needs = _needs(whole, scope)
+    if needs is not None:
+        report.finish()
+        return LoadedStack(needs=needs)
+    return _load(Fields(whole, "", report, keys.TOP), stack, scope, (facts, bundle.directory))
+
+
+def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> LoadedStack:
+    report = top.report
+    _version(top)
+    declared = objects(top, stack)
+    setting = Setting(stack, declared, scope, *given, time_limit_s=time_limit(top, None))
+    read = [service(name, one, setting) for name, one in _services(top)]
+    drafts = tuple(one.draft for one in read)
+    _names(drafts, stack, top)
+    networks, volumes = _used(declared, read)
+    return LoadedStack(drafts=drafts, networks=networks, volumes=volumes, warnings=report.finish())
+
+
+def _trees(bundle: Bundle, report: Report) -> list[Mapping]:
+    found = []
+    for file in bundle.files:
+        try:
+            found.append(tree.read(decode(file)))
+        except BadInput as bad:
+            report.problems += bad.problems
+    if not bundle.files:
+        report.wrong(None, "no-services", "no stack file was sent.", "Name one: berth stack deploy -c FILE NAME")
+    return found
+
+
+def _expanded(whole: Mapping, scope: Scope) -> Mapping:
+    """The file with its variables replaced; fragments under x- keys count where they are used."""
+    entries = {
+        name: entry if name.startswith("x-") and name != "x-berth" else Entry(entry.key, scope.expand(entry.node, name))
+        for name, entry in whole.entries.items()
+    }
+    return Mapping(whole.place, entries, whole.size, whole.depth)
+
+
+def _needs(whole: Mapping, scope: Scope) -> Needs | None:
+    """What is still to be sent. Files are asked for only once the variables in their paths are known."""
+    if not scope.needs.variables:
+        services = whole.entries.get("services")
+        quiet = Report()
+        for _, entry in services.node.entries.items() if services and isinstance(services.node, Mapping) else ():
+            if isinstance(entry.node, Mapping):
+                environment(Fields(entry.node, "", quiet), scope)
+    needs = scope.needs
+    return needs if needs.variables or needs.files else None
+
+
+def _version(top: Fields) -> None:
+    text = top.text("version")
+    if text and not _VERSION.fullmatch(text):
+        message = f"version {text[:20]} is not a stack file's; docker stack deploy takes version 3 alone, too."
+        top.wrong("version", "version-unsupported", message, 'Write version: "3.8", or leave it out.')
+
+
+def _services(top: Fields) -> list[tuple[str, Fields]]:
+    found = list(top.named("services", keys.SERVICE))
+    if not found:
+        top.wrong("services", "no-services", "the files name no service.", "Write services: {NAME: {image: IMAGE}}")
+    if len(found) > MOST_SERVICES:
+        message = f"{len(found)} services are more than Berth takes in one stack ({MOST_SERVICES})."
+        top.wrong("services", "too-many-services", message, "Split the file.")
+        return []
+    return found
+
+
+def _stack_name(stack: str, report: Report) -> None:
+    if not _STACK.fullmatch(stack) or len(stack) >= NAME_LIMIT:
+        message = f"'{stack[:80]}' cannot name a stack: letters, digits, - and _, and at most {NAME_LIMIT - 1} of them."
+        report.wrong(None, "bad-stack-name", message, f"Write {_tidy(stack) or 'mystack'}", "name")
+
+
+def _tidy(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:40]
+
+
+def _names(drafts: tuple[Draft, ...], stack: str, top: Fields) -> None:
+    """Names that the engine would refuse, and two slots that would have one name."""
+    node = top.node("services")
+    services = Fields(node, "services", top.report) if isinstance(node, Mapping) else top
+    taken = {draft.service for draft in drafts}
+    for draft in drafts:
+        name, longest = draft.service, f"{draft.name}-{draft.replicas}" if draft.replicas > 1 else draft.name
+        if not _SERVICE.fullmatch(name):
+            message = (
+                f"'{name[:80]}' cannot name a service: letters, digits, - and _, no dot, and no - or _ at its end."
+            )
+            services.name_wrong(name, "bad-service-name", message, f"Write {_tidy(name) or 'web'}")
+        elif len(longest) > NAME_LIMIT:
+            message = f"{longest} has {len(longest)} characters; the engine takes {NAME_LIMIT}."
+            services.name_wrong(name, "name-too-long", message, "Shorten the name of the stack or of the service.")
+        for slot in () if draft.native else _meeting(name, taken, draft.replicas):
+            message = f"slot {slot} of {name} would be named {stack}_{name}-{slot}, as the service {name}-{slot} is."
+            services.name_wrong(f"{name}-{slot}", "name-taken", message, "Rename one of the two services.")
+
+
+def _meeting(name: str, taken: set[str], replicas: int) -> list[int]:
+    """The slots of a service whose engine name is that of another service."""
+    found = []
+    for other in taken:
+        number = other.removeprefix(f"{name}-") if other.startswith(f"{name}-") else ""
+        if number.isdecimal() and str(int(number)) == number and 2 <= int(number) <= replicas:
+            found.append(int(number))
+    return sorted(found)
+
+
+def _used(declared: Objects, read: list[Read]) -> tuple[tuple[Network, ...], tuple[Volume, ...]]:
+    """Networks and volumes that a service uses; the docker CLI creates no others."""
+    networks = {key: declared.networks[key] for one in read for key in one.networks}
+    mounted = {mount.source for one in read for mount in one.draft.spec.mounts if mount.kind == "volume"}
+    volumes = [volume for volume in declared.volumes.values() if volume.name in mounted]
+    return tuple(sorted(networks.values(), key=lambda network: network.name)), tuple(volumes)
