@@ -3,10 +3,10 @@
 import logging
 from typing import Any
 
-from litestar import Litestar, Request, Response
+from litestar import Litestar, Request, Response, Router
 from litestar.di import Provide
 from litestar.enums import MediaType
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -54,13 +54,20 @@ def _answer(request: Request[Any, Any, Any], problem: Exception) -> Response[byt
     return Response(body_of(error), media_type=MediaType.JSON, status_code=error.http_status, headers=headers)
 
 
+def _no_page(response: Response[Any]) -> Response[Any]:
+    """The framework has a page of its own for paths below the document: this API says no in one form only."""
+    if response.status_code == 404:
+        raise NotFoundException
+    return response
+
+
 def _openapi() -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Berth",
         version=__version__,
         description="Every GPU card gets one place in one queue. All but /healthz needs a bearer token.",
-        path="/v1",
-        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        openapi_router=Router("/v1/openapi.json", route_handlers=[], include_in_schema=False, after_request=_no_page),
+        render_plugins=[JsonRenderPlugin(path="/")],
         use_handler_docstrings=True,
         security=[{"token": []}],
         components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),

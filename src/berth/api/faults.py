@@ -31,14 +31,14 @@ def from_http(request: Request[Any, Any, Any], problem: HTTPException) -> BerthE
 def _problems(problem: HTTPException) -> list[Problem]:
     hint = "What it takes is listed at /v1/openapi.json"
     found = problem.extra if isinstance(problem.extra, list) else []
-    told = [
-        Problem(code="bad-request", message=_sentence(one), hint=hint, field=str(one.get("key", "")))
-        for one in found[:MOST]
-        if isinstance(one, dict)
-    ]
+    told = [_problem(one, hint) for one in found[:MOST] if isinstance(one, dict)]
     return told or [Problem(code="bad-request", message=problem.detail or "the request cannot be read.", hint=hint)]
 
 
-def _sentence(one: dict[str, Any]) -> str:
-    key = f"{one['key']}: " if one.get("key") else ""
-    return f"{key}{one.get('message', 'wrong')}"
+def _problem(one: dict[str, Any], hint: str) -> Problem:
+    """The framework calls the whole body `data`; a body that is missing it tells as the mere name."""
+    key, message = str(one.get("key", "")), str(one.get("message", "wrong"))
+    if key == "data":
+        text = "the request needs a JSON body." if message == "'data'" else f"the body: {message}"
+        return Problem(code="bad-request", message=text, hint=hint)
+    return Problem(code="bad-request", message=f"{key}: {message}" if key else message, hint=hint, field=key)

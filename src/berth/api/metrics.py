@@ -11,7 +11,7 @@ from berth import __version__
 from berth.api import show
 from berth.control.context import Control
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
+CONTENT_TYPE = CONTENT_TYPE_LATEST.partition("; charset")[0]
 Counts = Counter[tuple[str, ...]]
 JOB_STATES = ("waiting", "starting", "running", "stopping")
 

@@ -67,12 +67,12 @@ def _chosen(task: str, ask: Ask) -> bool:
 
 def _read(room: Room, attempts: Sequence[Attempt], ask: Ask) -> list[Kept]:
     logs = room.control.logs
-    parts: list[Iterator[Kept]] = []
+    parts: list[list[Kept]] = []
     for one in attempts:
         if one.ended_at is not None and one.ended_at < ask.since - LAST_S:
             continue
         lines = logs.read(one.task, one.attempt, ask.since, ask.tail)
-        parts.append((line.time, one.task, one.attempt, line) for line in lines)
+        parts.append([(line.time, one.task, one.attempt, line) for line in lines])
     rows = list(merge(*parts, key=lambda row: row[0]))
     return rows[max(0, len(rows) - ask.tail) :] if ask.tail is not None else rows
 

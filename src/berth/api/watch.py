@@ -32,7 +32,9 @@ class Watch:
                 del self._bells[key]
 
     def close(self) -> None:
-        """Ring everywhere for the last time."""
+        """Ring everywhere for the last time. Closing it again does nothing."""
+        if self.closing:
+            return
         self.closing = True
         self._stop()
         for key in list(self._bells):
