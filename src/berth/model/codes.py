@@ -11,10 +11,18 @@ CODES: dict[str, str] = {
         "watch (by --docker-host, DOCKER_HOST or a context) is on another host. Start the agent on that host, "
         "or unset the variable."
     ),
+    "agent-only": (
+        "The stream of agents takes only tokens of role agent, and this was another one. Make one for the node with "
+        "`berth token create --role agent --node NAME > F` and start the agent with `--token-file F`."
+    ),
     "agent-refused": (
         "The server answered the agent with a no: the token is unknown, revoked, expired, or not one for agents. "
         "Make a new one on the server with `berth token create --role agent --node NAME > F` and start the agent with "
         "`--token-file F`. A server that was restored from a backup may have forgotten younger tokens."
+    ),
+    "agent-token": (
+        "An agent's token keeps its own node's stream and opens nothing else, so that a node that was broken into can "
+        "change nothing. For people and programs make another one: `berth token create --role user --name NAME`."
     ),
     "bad-address": (
         "The address of a server is http:// or https://, a host, and a port: `berth login "
@@ -25,9 +33,26 @@ CODES: dict[str, str] = {
         "The file given by --ca (or kept by `berth login`) cannot be read or is no certificate in PEM form. Name "
         "the PEM file of the authority that signed the server's certificate."
     ),
+    "bad-certificate": (
+        "The files given by --tls-cert and --tls-key cannot be read, are not in PEM form, or do not belong together. "
+        "The certificate's file holds the server's own certificate first, then its chain; the key's file is not "
+        "encrypted."
+    ),
+    "bad-cursor": (
+        "Lists come in pages, and `next` of one page names the following one. What was sent back is no such word, or "
+        "comes from another list. Send `next` as it was, with the same query, or leave `cursor` out and begin anew."
+    ),
+    "bad-request": (
+        "The request is not as the API takes it: a missing or misspelled field, a value of another type, or a body "
+        "that is not JSON. The message names the field. All paths and bodies are described at /v1/openapi.json."
+    ),
     "bad-settings": (
         "The file in which `berth login` and `berth up` keep the server's address cannot be read or is not JSON. "
         "Remove it and log in again with `berth login URL`."
+    ),
+    "bad-time": (
+        "A time is written as a duration before now (`10m`, `1h30m`, `45s`, `2d`) or as RFC 3339 "
+        "(`2026-01-31T08:00:00Z`). Without a zone UTC is meant."
     ),
     "bad-token-file": (
         "The token cannot be read: the file is missing, not yours to read, or holds something else than one "
@@ -37,6 +62,10 @@ CODES: dict[str, str] = {
     "bad-usage": (
         "The command line itself is wrong: a verb, a flag or a value that does not exist, or one that is missing. "
         "Type what stands after the arrow; `berth VERB --help` lists the flags of a verb with an example."
+    ),
+    "body-too-large": (
+        "The server takes bodies up to 32 MiB. Split a list of jobs into several, and keep data out of stack files: "
+        "mount it as a volume or put it into the image."
     ),
     "bug": (
         "Berth met something that its authors did not foresee. Run the command again with BERTH_DEBUG=1 before it "
@@ -53,6 +82,10 @@ CODES: dict[str, str] = {
         "Each object may hold node, index, uuid, model, memory_mib, driver, cuda, nvlink, util, mem_used_mib and the "
         "other fields that `berth cards --json` prints. While Berth runs, the last good content stays in use."
     ),
+    "changed-meanwhile": (
+        "Two requests changed the same thing at the same moment; this one came second, and nothing of it was done. "
+        "Look at the thing (`berth jobs`, `berth nodes`) and try again."
+    ),
     "connection-lost": (
         "The connection broke while the server was answering, so it is not known whether the call had an effect. "
         "Look with `berth jobs` or `berth events`, then type the command again where it is needed."
@@ -66,10 +99,23 @@ CODES: dict[str, str] = {
         "The agent cannot reach the Docker daemon of its own node. It still reports cards, but sees no containers. "
         "Check that dockerd runs, that DOCKER_HOST names its socket, and that the agent's user may open it."
     ),
+    "key-reused": (
+        "An Idempotency-Key stands for one request for a day: the same request under it gives the first answer again, "
+        "another one is refused. Use a new random key for every new request, as the command line does."
+    ),
+    "key-too-long": ("An Idempotency-Key has at most 255 characters. A random word of 32 is enough."),
+    "method-not-allowed": (
+        "The path is there, but not with this method: for example, a job is cancelled with DELETE, not with POST. The "
+        "header Allow of the answer lists the methods; /v1/openapi.json describes them."
+    ),
     "no-server": (
         "Nothing answers at the address of the server. Start one with `berth up`, or name the one that you mean: "
         "`berth login URL` keeps it, `--server URL` and BERTH_SERVER name it for one call. On another machine "
         "look at its firewall, and at `berth up --listen`."
+    ),
+    "no-such-path": (
+        "The API has nothing at this path. Check for a misspelled part, and that the version is in front (/v1/...). A "
+        "newer client may know paths that an older server lacks: compare with `berth version`."
     ),
     "not-berth": (
         "Something answers at this address, but not as a Berth does: a proxy, another program, or a server with "
@@ -111,6 +157,28 @@ CODES: dict[str, str] = {
     "simulate-unknown-node": (
         "--simulate or --cards names a node that the engine does not have. "
         "Use the names that the message lists, or * for every node."
+    ),
+    "superseded": (
+        "Another Berth server has taken over this cluster, so this one writes no more and ends. Speak to the newer "
+        "one; if that one was started by mistake, stop it and start this one again."
+    ),
+    "token-expired": (
+        "The token was valid for a limited time that is over. Ask an admin for another one (`berth token create "
+        "--role user --name NAME`), then `berth login URL` or `--token-file FILE`."
+    ),
+    "token-missing": (
+        "The request carried no bearer token, and the server answers only /healthz without one. Log in once with "
+        "`berth login URL`, or name a file with `--token-file FILE`. The first token is in the server's data folder: "
+        "admin.token."
+    ),
+    "token-shown": (
+        "The token was created by an earlier request under the same Idempotency-Key. Its secret is shown once and "
+        "never written down, so it cannot be told again. Revoke it with `berth token revoke ID` and create another."
+    ),
+    "token-unknown": (
+        "The server knows no such token: it is misspelled, was revoked, or belongs to another server. Log in again "
+        "with `berth login URL`, or name the right file with `--token-file FILE`. A server restored from a backup may "
+        "have forgotten younger tokens."
     ),
     "unknown-code": (
         "There is no error code of this name in this version. `berth explain` without a code lists all of them."
