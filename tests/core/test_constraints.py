@@ -236,13 +236,14 @@ def test_a_label_without_an_order_is_never_more_or_less() -> None:
         assert not node_ok(parse(text), view)
     assert node_ok(parse("gpu.memory == MUCH"), view)
     assert not node_ok(parse("gpu.memory == 5"), view)
+    assert node_ok(parse("gpu.memory != 5"), view)
 
 
 def test_no_expression_can_hang() -> None:
     view = build.view(labels={"x": "a" * 5000})
-    began = time.perf_counter()
+    began = time.process_time()
     for pattern in ("(a+)+$b", "(a|a)*b", "a*a*a*a*a*a*b", "(.*a){20}b"):
         assert not node_ok(parse(f"node.labels.x =~ {pattern}"), view)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     with pytest.raises(BadPattern):
         compiled("[")

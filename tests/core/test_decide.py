@@ -1,9 +1,11 @@
 """The decision: who gets which cards, who waits and why, and that nobody is passed by."""
 
+import sys
 import time
 
 import pytest
 
+from berth.core import stand
 from berth.core.decide import Memo, decide
 from berth.core.fit import too_many, unknown_card
 from berth.core.policies import POLICIES, load
@@ -139,6 +141,16 @@ def test_free_now_filters_but_keeps_the_place_in_the_line() -> None:
     assert "'gpu.free >= 3'" in waits(found)["j1"].message
     assert "2 of 4 free" in waits(found)["j1"].message
     assert placed(plan([build.view("a", 4)], wants("j1", 1, "gpu.free >= 3")))["j1"] == ("a", (0,))
+
+
+def test_what_wants_a_partly_used_node_keeps_nobody_off() -> None:
+    nodes, odd = [build.view("a", 2)], wants("j1", 1, "gpu.free < 2")
+    found = plan(nodes, odd, wants("j2", 1))
+    assert placed(found) == {"j2": ("a", (0,))}
+    assert not waits(found)["j1"].never
+    assert placed(plan([build.view("a", 2, used=[0])], odd, wants("j2", 1))) == {"j1": ("a", (1,))}
+    assert reasons(plan(nodes, wants("j0", 3), odd)) == {"j0": "capacity", "j1": "free-cards"}
+    assert reasons(plan([build.view("a", 2, used=[0])], wants("j0", 2), odd))["j1"] == "behind"
 
 
 def test_cpu_and_memory_are_places_too() -> None:
@@ -319,7 +331,8 @@ def test_the_memo_follows_changes_of_facts() -> None:
         plan([build.view(f"n{n}", 1)], job, memo=memo)
 
 
-def test_a_memo_stays_bounded_over_many_shapes() -> None:
+def test_a_memo_stays_bounded_over_many_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stand, "MOST_KINDS", 100)
     memo, nodes = Memo(), [build.view("a", 1)]
     for n in range(600):
         plan(nodes, wants("j1", 1, f"node.labels.n == {n}"), memo=memo)
@@ -352,11 +365,11 @@ def test_a_decision_on_a_large_cluster_is_quick(used: int) -> None:
     )
     snapshot, memo, took = Snapshot(0.0, big_cluster(used), waiting), Memo(), []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         found = decide(snapshot, FIFO, memo)
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     assert len(found.places) + len(found.waits) == 1000
-    assert min(took) < 0.05
+    assert min(took) < (0.05 if sys.gettrace() is None else 1.0)
 
 
 def test_a_view_with_a_shared_card_is_not_free() -> None:

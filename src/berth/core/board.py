@@ -1,6 +1,8 @@
 """What is left of every node while one pass places tasks; made from a snapshot, changed only by `book`."""
 
-from berth.core.fit import Left, could_ever, own_mask
+from collections.abc import Iterable
+
+from berth.core.fit import Left, claims, could_ever, own_mask
 from berth.core.shape import Shape
 from berth.core.stand import Memo, Stand
 from berth.model.snapshot import Candidate, Snapshot
@@ -46,14 +48,22 @@ class Board:
         self.placed[at] += 1
         self.log.append(at)
 
-    def reach(self, shape: Shape) -> int:
-        """Every card that the shape could ever get from nodes and cards that are well, as one big mask."""
-        return int.from_bytes(b"".join(self._reach(at, stand, shape) for at, stand in enumerate(self.stands)), "little")
+    def reach(self, shape: Shape) -> tuple[int, int]:
+        """Two big masks of cards that are well, on nodes that are well: all that the shape could ever get, and of
+        those the ones that it keeps others off while it waits.
+        """
+        found = [self._reach(at, stand, shape) for at, stand in enumerate(self.stands)]
+        return _joined(mask for mask, _ in found), _joined(mask for _, mask in found)
 
-    def _reach(self, at: int, stand: Stand, shape: Shape) -> bytes:
+    def _reach(self, at: int, stand: Stand, shape: Shape) -> tuple[bytes, bytes]:
         mask = self.mask(at, shape)
         well = mask & stand.usable if mask > 0 and could_ever(shape, stand, mask) else 0
-        return well.to_bytes(stand.bytes, "little")
+        found = well.to_bytes(stand.bytes, "little")
+        return found, found if claims(shape, stand) else bytes(stand.bytes)
+
+
+def _joined(parts: Iterable[bytes]) -> int:
+    return int.from_bytes(b"".join(parts), "little")
 
 
 def _used(capacity: int, left: int | None) -> int:

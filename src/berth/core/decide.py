@@ -41,11 +41,11 @@ def decide(snapshot: Snapshot, policy: Policy, memo: Memo | None = None) -> Plan
 
 
 class _Line(msgspec.Struct):
-    """How one shape fares in a pass: its finder, the cards that it could ever get, and why it waits once it does."""
+    """How one shape fares in a pass: its finder, what it could ever get and what it keeps others off, why it waits."""
 
     shape: Shape
     finder: Finder | None = None
-    reach: int | None = None
+    reach: tuple[int, int] | None = None
     cause: Cause | None = None
     queued: bool = False
     checked: int = 0
@@ -102,7 +102,7 @@ class Pass:
         """Why the shape must let an earlier one go first, or why it waits already; None when it may be placed."""
         if line.cause is not None or not self._ahead[line.checked :]:
             return line.cause
-        reach = self._reach(line)
+        reach, _ = self._reach(line)
         for cards, first, cause in self._ahead[line.checked :]:
             if cards & reach:
                 line.cause = behind(first, cause)
@@ -125,16 +125,17 @@ class Pass:
     def _wait(self, line: _Line, candidate: Candidate) -> Cause:
         cause = cause_of(candidate, line.shape, self.board)
         self._queue_up(line, candidate, cause)
-        line.cause = behind(candidate, cause) if self._reach(line) else cause
+        line.cause = behind(candidate, cause) if self._reach(line)[1] else cause
         return cause
 
     def _queue_up(self, line: _Line, candidate: Candidate, cause: Cause) -> None:
         """From now on nobody passes this one on cards that it could get. One of a shape speaks for all after it."""
-        if not line.queued and self._reach(line):
+        _, claim = self._reach(line)
+        if claim and not line.queued:
             line.queued = True
-            self._ahead.append((self._reach(line), candidate, cause))
+            self._ahead.append((claim, candidate, cause))
 
-    def _reach(self, line: _Line) -> int:
+    def _reach(self, line: _Line) -> tuple[int, int]:
         if line.reach is None:
             line.reach = self.board.reach(line.shape)
         return line.reach

@@ -81,9 +81,12 @@ def could_ever(shape: Shape, stand: Stand, mask: int) -> bool:
     return True
 
 
-def matches(shape: Shape, stand: Stand, mask: int) -> bool:
-    """True when the node could take the shape if everything on it were well and free."""
-    return next(_match(shape, stand, mask), None) is None
+def claims(shape: Shape, stand: Stand) -> bool:
+    """True when the rules on `gpu.free` hold on the node once all of it is free.
+
+    A rule that wants the node partly used (`gpu.free < 2`) may never hold by waiting, so it must not keep others off.
+    """
+    return not shape.free_rules or _free_ok(shape, stand, stand.usable.bit_count())
 
 
 def own_mask(candidate: Candidate, stand: Stand) -> int:

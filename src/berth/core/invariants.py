@@ -114,7 +114,7 @@ def _overtaken(snapshot: Snapshot, plan: Plan) -> list[str]:
     wrong = []
     for candidate in sorted(snapshot.waiting, key=lambda one: one.rank):
         if candidate.task in waits and not candidate.blocked:
-            ahead.append((candidate.task, sharable(candidate.request, snapshot.nodes)))
+            ahead.append((candidate.task, sharable(candidate.request, snapshot.nodes, waiting=True)))
         elif candidate.task in places:
             given = {share.card for share in places[candidate.task].shares}
             if given <= set(candidate.owns):
@@ -124,26 +124,47 @@ def _overtaken(snapshot: Snapshot, plan: Plan) -> list[str]:
     return wrong
 
 
-def sharable(request: Request, nodes: Iterable[NodeView]) -> set[str]:
-    """The cards that a request could get once what runs has ended: of ready nodes that are large enough."""
+def fits_now(candidate: Candidate, view: NodeView) -> bool:
+    """True when the task could start on this node at this moment, were it alone."""
+    request = candidate.request
+    if candidate.blocked or view.node.state != "ready" or not _node_matches(request, view):
+        return False
+    own = set(candidate.owns) if candidate.home == view.node.name else set()
+    free = {seen.card.uuid for seen in view.cards if seen.free or (seen.card.usable and seen.card.uuid in own)}
+    mine = {seen.card.uuid for seen in view.cards if seen.card.uuid in free and _well(request, seen, view)}
+    rules = all(node_ok(rule, view, len(free)) for rule in _rules(request) if rule.key == "gpu.free")
+    cpu = view.cpu_nano is None or view.cpu_nano >= request.cpu_nano
+    memory = view.memory_bytes is None or view.memory_bytes >= request.memory_bytes
+    capacity = _has_room(request, view)
+    return len(mine) >= _need(request, view) and rules and cpu and memory and capacity
+
+
+def sharable(request: Request, nodes: Iterable[NodeView], waiting: bool = False) -> set[str]:
+    """The cards that a request could get from ready nodes that are large enough.
+
+    With `waiting` only those that it would get once all that runs has ended: what wants a partly used node
+    (`gpu.free < 2`) keeps nobody off.
+    """
     found: set[str] = set()
     if not request.wants_cards:
         return found
     for view in nodes:
         well = {seen.card.uuid for seen in view.cards if _well(request, seen, view)}
-        if view.node.state == "ready" and _large_enough(request, view, well):
+        if view.node.state == "ready" and _large_enough(request, view, well, waiting):
             found |= well
     return found
 
 
-def _large_enough(request: Request, view: NodeView, well: set[str]) -> bool:
-    need, node = _need(request, view), view.node
-    usable = sum(seen.card.usable for seen in view.cards)
-    cpu = not node.cpu_nano or node.cpu_nano >= request.cpu_nano
-    memory = not node.memory_bytes or node.memory_bytes >= request.memory_bytes
+def _large_enough(request: Request, view: NodeView, well: set[str], empty: bool) -> bool:
+    need, usable = _need(request, view), sum(seen.card.usable for seen in view.cards)
     free = [rule for rule in _rules(request) if rule.key == "gpu.free"]
-    possible = any(all(node_ok(rule, view, n) for rule in free) for n in range(need, usable + 1))
-    return _node_matches(request, view) and 0 < need <= len(well) and cpu and memory and possible
+    possible = any(all(node_ok(rule, view, n) for rule in free) for n in range(usable if empty else need, usable + 1))
+    return _node_matches(request, view) and 0 < need <= len(well) and _has_room(request, view) and possible
+
+
+def _has_room(request: Request, view: NodeView) -> bool:
+    cpu = not view.node.cpu_nano or view.node.cpu_nano >= request.cpu_nano
+    return cpu and (not view.node.memory_bytes or view.node.memory_bytes >= request.memory_bytes)
 
 
 def _rules(request: Request) -> Sequence[Constraint]:

@@ -191,7 +191,8 @@ def _models(shape: Shape, stands: Iterable[Stand], alone: list[str]) -> str:
 def _reserved(shape: Shape) -> str:
     parts = []
     if shape.cpu_nano:
-        parts.append(f"{shape.cpu_nano / 1e9:g} CPUs")
+        count = f"{shape.cpu_nano / 1e9:g}"
+        parts.append(f"{count} CPU{'s' * (count != '1')}")
     if shape.memory_bytes:
         parts.append(f"{shape.memory_bytes / 2**20:.0f} MiB of memory")
     return " and ".join(parts)

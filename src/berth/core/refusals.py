@@ -30,7 +30,7 @@ def _message(hindrance: Hindrance, shape: Shape, stand: Stand, mask: int, left: 
             free = (mask & (left.free | left.own) & stand.usable).bit_count()
             return f"{free} of {mask.bit_count()} matching cards free, {needed(shape, mask)} needed"
         case Hindrance.FREE_RULE:
-            return f"{_rules(shape.free_rules)} does not hold: {left.free.bit_count()} cards are free"
+            return f"{_rules(shape.free_rules)} does not hold: the node has {left.free.bit_count()} free"
         case Hindrance.CPU:
             return f"{_cpus(left.cpu_nano)} not reserved yet, {_cpus(shape.cpu_nano)} asked for"
         case Hindrance.MEMORY:
@@ -89,7 +89,7 @@ def _too_few(shape: Shape, mask: int) -> str:
 
 def _obstacles(stand: Stand, mask: int) -> str:
     told = []
-    for at in positions(mask & ~stand.usable):
+    for at in positions(mask & ~stand.usable or stand.all & ~stand.usable):
         state, reason = stand.cards[at].obstacle or ("", "")
         told.append(f"card {stand.cards[at].index} is {state} ({reason})")
     return ", ".join(told)
@@ -105,7 +105,8 @@ def _asked(shape: Shape) -> str:
 
 
 def _cpus(nano: int | None) -> str:
-    return f"{max(0, nano or 0) / 1e9:g} CPUs"
+    count = f"{max(0, nano or 0) / 1e9:g}"
+    return f"{count} CPU{'s' * (count != '1')}"
 
 
 def _mib(size: int | None) -> str:

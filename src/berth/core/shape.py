@@ -66,7 +66,7 @@ def _shape(
     of_cards = tuple(rule for rule in rules if wants_cards and card_fact(rule.key))
     return Shape(
         key=(gpus, every, named, texts, cpu, memory, pinned),
-        match=(wants_cards, named, texts, pinned),
+        match=(wants_cards, every, named, texts, pinned),
         cards=len(named) if named else 0 if every else gpus,
         every=every and not named,
         named=named,

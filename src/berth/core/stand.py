@@ -14,6 +14,8 @@ from berth.model.node import Node
 from berth.model.snapshot import NodeView
 
 MOST_SHAPES = 512
+MOST_KINDS = 100_000
+"""Bounds of what a memo keeps."""
 NO_NODE = -1
 """The mask of a node that does not match at all."""
 _FALSE = ("false", "0", "no", "off")
@@ -69,7 +71,9 @@ class Stand:
             return NO_NODE
         mask = sum(of_kind for kind, of_kind in self.kinds.items() if self._kind_ok(shape, kind, of_kind, known))
         mask = self._own_rules(shape, mask)
-        return self._named(shape, mask) if shape.named else mask & ~self.lost if shape.every else mask
+        if shape.every:
+            return mask & ~self.lost or mask
+        return self._named(shape, mask) if shape.named else mask
 
     def _kind_ok(self, shape: Shape, kind: Kind, mask: int, known: dict[tuple[ShapeKey, Kind], bool]) -> bool:
         """Cards of one kind answer alike, on whatever node they are: each kind is asked once for a shape."""
@@ -139,7 +143,7 @@ class Memo:
 
     def mask(self, stand: Stand, shape: Shape) -> int:
         """The cards of a node that match a shape."""
-        if len(self._known) > 100_000:
+        if len(self._known) > MOST_KINDS:
             self._known.clear()
         return stand.mask(shape, self._known)
 
