@@ -18,7 +18,7 @@ from berth.model.errors import EngineError, EngineUnknown, Problem, StaleVersion
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Observed
+from berth.model.seen import Observed, SlotObject
 from berth.model.spec import TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
@@ -114,7 +114,7 @@ class SwarmEngine:
             return
         for left in reversed(range(TRIES)):
             try:
-                await self._scale_to_zero(key)
+                await self._scale_to(key, 0)
                 return
             except StaleVersion:
                 if not left:
@@ -214,11 +214,15 @@ class SwarmEngine:
         headers = {"X-Registry-Auth": auth} if auth else None
         await self._docker.send(f"/services/{segment(key)}/update", body, query, headers)
 
-    async def _scale_to_zero(self, key: str) -> None:
+    async def restore_replicas(self, seen: SlotObject) -> None:
+        """Set a slot's service back to the one replica that it may have."""
+        await self._scale_to(seen.id, 1)
+
+    async def _scale_to(self, key: str, replicas: int) -> None:
         there = await self._find(key)
-        if there is None or there["Spec"]["Mode"].get("Replicated", {}).get("Replicas") == 0:
+        if there is None or there["Spec"]["Mode"].get("Replicated", {}).get("Replicas") == replicas:
             return
-        body = {**there["Spec"], "Mode": {"Replicated": {"Replicas": 0}}}
+        body = {**there["Spec"], "Mode": {"Replicated": {"Replicas": replicas}}}
         await self._update(there["ID"], there["Version"]["Index"], body, "")
 
     async def _find(self, key: str) -> dict[str, Any] | None:
