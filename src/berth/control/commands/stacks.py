@@ -1,9 +1,11 @@
 """Commands on stacks: deploy a parsed file (again), plan it, remove it. A stack is one job per service."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from berth.client.registry import registry_of
 from berth.control.admit import check, make_job, new_tasks
 from berth.control.amend import amend
 from berth.control.commands.jobs import cancel
@@ -21,8 +23,11 @@ from berth.model.plan import JobPlan, PlanReport, TaskPlan
 from berth.model.token import Actor
 
 
-async def deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: str = "") -> list[Job]:
+async def deploy(
+    control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str] | None = None
+) -> list[Job]:
     """Make the stack as its file says: new services are submitted, changed ones updated, unchanged ones not touched.
+    `auth` maps a registry to the X-Registry-Auth value for its images.
 
     Services that the file no longer names stay, as with Docker. Raises BadInput, Refused, EngineError.
     """
@@ -38,16 +43,26 @@ async def deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack,
         control.note("submitted", f"{job.name} by {actor.name}", actor=actor.name, job=job.id) for job in made
     )
     control.calls.settled.update({job.id: math.inf for job in made if job.native})
+    _keep_logins(control, auth or {}, fresh, made)
     await control.writer.commit((PutStack(stack),), *(new_tasks(job) for job in made), notes)
     changed = [await _update(control, actor, draft, before) for draft, before in fresh if before is not None]
     jobs = sorted((*made, *changed), key=lambda job: job.name)
-    if auth:
-        control.credentials.update({job.id: auth for job in jobs})
     for job in jobs:
         if job.native:
             await apply_native(control, job)
     control.wake("reconcile", "place")
     return jobs
+
+
+def _keep_logins(
+    control: Control, auth: Mapping[str, str], fresh: Sequence[tuple[Draft, Job | None]], made: Sequence[Job]
+) -> None:
+    """Keep, before anything can start, the registry credentials that each job's image needs."""
+    ids = {job.service: job.id for job in made}
+    for draft, before in fresh:
+        login = auth.get(registry_of(draft.spec.image))
+        if login:
+            control.credentials[before.id if before is not None else ids[draft.service]] = login
 
 
 async def plan_stack(control: Control, actor: Actor, name: str, loaded: LoadedStack) -> PlanReport:

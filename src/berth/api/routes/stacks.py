@@ -1,0 +1,123 @@
+"""Stacks: deploy (or plan) from a bundle of files, list, look at one, remove."""
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from litestar import Response, delete, get, post
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import JSONBody, QueryParameter
+
+from berth.api import show, views
+from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says
+from berth.api.kept import NameKey
+from berth.api.pages import PAGE, page_of
+from berth.api.reading import facts_for
+from berth.api.room import AnyRequest, Here, Room, actor_of
+from berth.compose import load_stack
+from berth.control.commands import stacks as commands
+from berth.model.draft import Bundle, LoadedStack
+from berth.model.errors import NotFound
+from berth.model.job import Job
+from berth.model.lifecycle import QUEUED
+from berth.model.token import Actor
+
+DEPLOYED = says(views.Deployment, "The stack was created.", 201)
+DEPLOYED[200] = ResponseSpec(
+    views.Deployment | views.Unready | views.Plan,
+    description="The stack was updated; or what must be sent, too (`needs`); or, with `plan`, what would happen.",
+    generate_examples=False,
+)
+
+
+class Deploy(msgspec.Struct, frozen=True):
+    """The files of a stack (bytes in base64), and X-Registry-Auth values by registry."""
+
+    name: str
+    bundle: Bundle
+    auth: dict[str, str] = {}
+
+
+@post("/v1/stacks", summary="Deploy a stack, or plan it", response_headers=[REPLAYED], responses=DEPLOYED)
+async def deploy(
+    request: AnyRequest,
+    room: Here,
+    data: JSONBody[Deploy],
+    plan: Annotated[bool, QueryParameter(description="Say what would happen, and do nothing.")] = False,
+) -> Response[bytes]:
+    """The server parses the files, so that every client gets the same answer. Where it must see more, it says so
+    (`needs`), and the client sends the bundle again. Deploying a known name updates only what changed.
+    """
+    actor = actor_of(request)
+    loaded = await asyncio.to_thread(load_stack, data.bundle, data.name, facts_for(actor))
+    if loaded.needs.files or loaded.needs.variables:
+        return reply(views.Unready(views.Needs(loaded.needs.files, loaded.needs.variables)))
+    if plan:
+        report = await commands.plan_stack(room.control, actor, data.name, loaded)
+        return reply(show.plan(report, loaded.warnings))
+    return await _deployed(room, actor, data, loaded)
+
+
+async def _deployed(room: Room, actor: Actor, data: Deploy, loaded: LoadedStack) -> Response[bytes]:
+    cluster = room.control.cluster
+    known = data.name in cluster.stacks
+    before = {job.id: job for job in cluster.stack_jobs(data.name)}
+    jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth)
+    answer = views.Deployment(
+        name=data.name,
+        jobs=[show.job(cluster, job) for job in jobs],
+        changes={job.name: _change(before.get(job.id), job) for job in jobs},
+        warnings=[show.error(problem) for problem in loaded.warnings],
+    )
+    return reply(answer, 200 if known else 201)
+
+
+def _change(before: Job | None, job: Job) -> str:
+    if before is None:
+        return "create"
+    same = before.generation == job.generation and before.replicas == job.replicas
+    return "keep" if same else "update"
+
+
+@get("/v1/stacks", summary="Stacks, by name", responses=says(views.Page[views.Stack], "Stacks."))
+async def stacks(room: Here, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
+    """The deployed stacks in numbers."""
+    found = sorted(room.control.cluster.stacks)
+    chosen, following = page_of(found, lambda name: (name,), limit, cursor, NameKey)
+    return reply(views.Page([_stack(room, name) for name in chosen], following))
+
+
+def _stack(room: Room, name: str) -> views.Stack:
+    cluster = room.control.cluster
+    jobs = cluster.stack_jobs(name)
+    tasks = [task for job in jobs for task in show.tasks_of(cluster, job)]
+    stack = cluster.stacks[name]
+    return views.Stack(
+        name=name,
+        user=stack.user,
+        services=len(jobs),
+        tasks=len(tasks),
+        running=sum(task.state == "running" for task in tasks),
+        waiting=sum(task.state in QUEUED or task.state == "restarting" for task in tasks),
+        deployed_at=show.moment(stack.deployed_at),
+    )
+
+
+@get("/v1/stacks/{name:str}", summary="A stack's jobs", responses=says(views.Page[views.Job], "Its jobs, by name."))
+async def stack(room: Here, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
+    """One job per service, the newest of each name."""
+    cluster = room.control.cluster
+    jobs = cluster.stack_jobs(name)
+    if not jobs and name not in cluster.stacks:
+        raise NotFound.of("no-such-stack", f"there is no stack {name}.", "List them: berth stack ls")
+    chosen, following = page_of(jobs, lambda job: (job.name,), limit, cursor, NameKey)
+    return reply(views.Page([show.job(cluster, job) for job in chosen], following))
+
+
+@delete("/v1/stacks/{name:str}", summary="Remove a stack", status_code=200, responses=says(views.Plan, "What ends."))
+async def remove(request: AnyRequest, room: Here, name: Name) -> Response[bytes]:
+    """What runs is stopped, what waits never starts; its networks go once nothing of it is left."""
+    return reply(show.plan(await commands.remove(room.control, actor_of(request), name)))
+
+
+HANDLERS = [deploy, stacks, stack, remove]
