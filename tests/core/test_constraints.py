@@ -191,6 +191,7 @@ def test_every_fact_of_a_card_can_be_asked_for() -> None:
         assert card_ok(parse(text), card, node), text
     assert not card_ok(parse("gpu.numa exists"), build.card(), node)
     assert not card_ok(parse("gpu.mig == true"), build.card(), node)
+    assert not card_ok(parse("gpu.memory == 5"), card, node)
     with pytest.raises(KeyError):
         of_card("colour", card, node)
 

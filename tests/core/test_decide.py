@@ -172,6 +172,8 @@ def test_cpu_work_prefers_nodes_without_cards_then_the_least_loaded() -> None:
     assert placed(plan(nodes, wants("j1", 0)))["j1"] == ("c", ())
     spread = plan([build.view("a"), build.view("b")], wants("j1", 0), wants("j2", 0), wants("j3", 0))
     assert [place.node for place in spread.places] == ["a", "b", "a"]
+    crowded = NodeView(build.node("a"), tasks=3)
+    assert placed(plan([crowded, build.view("b")], wants("j1", 0)))["j1"] == ("b", ())
     assert placed(plan([build.view("a", 2)], wants("j1", 0)))["j1"] == ("a", ())
     assert waits(plan([build.view("a")], wants("j1", 0, "node.labels.x == y")))["j1"].reason == "no-match"
 

@@ -1,6 +1,6 @@
 """The whole cluster in memory: a mirror of the store that changes only after a commit, and that all reads use."""
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 
 import msgspec
@@ -65,6 +65,7 @@ class Cluster:
         self.waiting: dict[str, None] = {}
         self.booked: dict[str, tuple[int, int]] = {}
         self.others_booked: dict[str, tuple[int, int]] = {}
+        self.placed: Counter[str] = Counter()
         self.stale_views: set[str] = set()
         self._occupied: dict[str, tuple[str, int, int]] = {}
         self.waits: dict[str, Wait] = {}
@@ -203,11 +204,12 @@ class Cluster:
         self._changed("jobs", "cards")
 
     def _occupy(self, task: Task) -> None:
-        """Keep what tasks reserve of each node's CPU and memory."""
+        """Keep what tasks reserve of each node's CPU and memory, and how many there are."""
         node, cpu, memory = self._occupied.pop(task.id, ("", 0, 0))
         if node:
             had = self.booked[node]
             self.booked[node] = (had[0] - cpu, had[1] - memory)
+            self.placed[node] -= 1
             self.stale_views.add(node)
         job = self.jobs.get(task.job)
         if task.node and task.state in OCCUPYING and job is not None and not job.native:
@@ -215,6 +217,7 @@ class Cluster:
             has = self.booked.get(task.node, (0, 0))
             self._occupied[task.id] = (task.node, ask.cpu_nano, ask.memory_bytes)
             self.booked[task.node] = (has[0] + ask.cpu_nano, has[1] + ask.memory_bytes)
+            self.placed[task.node] += 1
             self.stale_views.add(task.node)
 
     def set_others(self, booked: dict[str, tuple[int, int]]) -> None:

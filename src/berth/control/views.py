@@ -44,7 +44,7 @@ class Views:
         others = self._cluster.others_booked.get(node.name, (0, 0))
         cpu = node.cpu_nano - booked[0] - others[0] if node.cpu_nano else None
         memory = node.memory_bytes - booked[1] - others[1] if node.memory_bytes else None
-        return NodeView(node, views, cpu, memory)
+        return NodeView(node, views, cpu, memory, self._cluster.placed[node.name])
 
 
 def candidate(job: Job, task: Task) -> Candidate:

@@ -17,7 +17,7 @@ class Board:
         self._free = [memo.free(view) for view in snapshot.nodes]
         self._cpu = [view.cpu_nano for view in snapshot.nodes]
         self._memory = [view.memory_bytes for view in snapshot.nodes]
-        self.placed = [0] * len(snapshot.nodes)
+        self.tasks = [view.tasks for view in snapshot.nodes]
         self.log: list[int] = []
         self._number = {stand.node.name: at for at, stand in enumerate(self.stands)}
 
@@ -45,7 +45,7 @@ class Board:
         cpu, memory = self._cpu[at], self._memory[at]
         self._cpu[at] = None if cpu is None else cpu - shape.cpu_nano
         self._memory[at] = None if memory is None else memory - shape.memory_bytes
-        self.placed[at] += 1
+        self.tasks[at] += 1
         self.log.append(at)
 
     def reach(self, shape: Shape) -> tuple[int, int]:

@@ -80,7 +80,7 @@ class Finder:
             apart=apart,
             has_cards=bool(stand.cards),
             load=self._board.load(at),
-            tasks=self._board.placed[at],
+            tasks=self._board.tasks[at],
             busy=len(stand.cards) - free.bit_count(),
         )
         return self._score(spot), at

@@ -8,7 +8,7 @@ class Spot(NamedTuple):
     """What a score may look at: one node that fits. `left` counts its whole free cards after placing.
 
     `apart` is the distance between the chosen cards (0: all linked), `load` the used thousandths of CPU or memory,
-    whichever is more, `tasks` how many tasks this pass placed there and `busy` how many cards are in use.
+    whichever is more, `tasks` how many tasks are placed there and `busy` how many of its cards are in use.
     """
 
     wants_cards: bool

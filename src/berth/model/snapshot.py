@@ -21,12 +21,16 @@ class CardView(msgspec.Struct, frozen=True):
 
 
 class NodeView(msgspec.Struct, frozen=True):
-    """A node with its cards by index, and what is left of CPU (1e-9) and memory (bytes); None: not limited."""
+    """A node with its cards by index, and what is left of CPU (1e-9) and memory (bytes); None: not limited.
+
+    `tasks` counts the tasks of Berth that are placed on it, with or without cards.
+    """
 
     node: Node
     cards: tuple[CardView, ...] = ()
     cpu_nano: int | None = None
     memory_bytes: int | None = None
+    tasks: int = 0
 
     @property
     def free_cards(self) -> int:
