@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from berth.control.context import Control
-from berth.core.fit import too_many
+from berth.core.fit import too_many, unknown_card
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.draft import Draft
 from berth.model.errors import BadInput, Problem
@@ -89,6 +89,10 @@ def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
         if told:
             hint = "Ask for fewer cards, or spread the work over several tasks; 'berth gpus' shows what there is"
             found.append(_placed(Problem(code="too-many-cards", message=told, hint=hint, field="gpus"), draft))
+        lacking = unknown_card(draft.spec.request, views)
+        if lacking:
+            hint = "Name a card by its index or its full UUID, or ask for a number of cards instead"
+            found.append(_placed(Problem(code="unknown-card", message=lacking, hint=hint, field="gpus"), draft))
     return found
 
 

@@ -38,6 +38,11 @@ CODES: dict[str, str] = {
         "The certificate's file holds the server's own certificate first, then its chain; the key's file is not "
         "encrypted."
     ),
+    "bad-constraint": (
+        "A constraint is `key operator value`, for example `node.labels.zone == idc` or `gpu.memory >= 40GiB`. The key, "
+        "the operator or the value at the marked place is not one of the language. Write what stands after the arrow; "
+        "docs/constraints.md lists keys and operators."
+    ),
     "bad-cursor": (
         "Lists come in pages, and `next` of one page names the following one. What was sent back is no such word, or "
         "comes from another list. Send `next` as it was, with the same query, or leave `cursor` out and begin anew."
@@ -179,6 +184,11 @@ CODES: dict[str, str] = {
         "The server knows no such token: it is misspelled, was revoked, or belongs to another server. Log in again "
         "with `berth login URL`, or name the right file with `--token-file FILE`. A server restored from a backup may "
         "have forgotten younger tokens."
+    ),
+    "unknown-card": (
+        "A card is asked for by a name that no known node has. Cards are named by their index on a node (`0`), by "
+        "NODE/INDEX, or by their full UUID; a shortened UUID is not taken. `berth cards --json` lists them; a number "
+        "of cards (`count: 2`, `--gpus 2`) takes any that match."
     ),
     "unknown-code": (
         "There is no error code of this name in this version. `berth explain` without a code lists all of them."
