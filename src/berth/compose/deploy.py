@@ -22,7 +22,7 @@ _SHORT: dict[str, RestartCondition | None] = {
     "unless-stopped": "any",
     "on-failure": "on-failure",
 }
-_CONDITIONS: dict[str, RestartCondition] = {word: word for word in get_args(RestartCondition)}
+CONDITIONS: dict[str, RestartCondition] = {word: word for word in get_args(RestartCondition)}
 
 
 class Constraints(msgspec.Struct):
@@ -72,12 +72,12 @@ def restart(service: Fields, deploy: Fields) -> Restart | None:
 def restart_of(table: Fields, default: RestartCondition) -> Restart:
     """A restart policy; the delay is 5 s where it is not given, as in Docker."""
     word = table.text("condition") or default
-    if word not in _CONDITIONS:
-        hint = f"Write one of: {', '.join(_CONDITIONS)}"
+    if word not in CONDITIONS:
+        hint = f"Write one of: {', '.join(CONDITIONS)}"
         table.wrong("condition", "bad-value", f"condition: {word[:40]} does not exist.", hint)
     delay = table.seconds("delay")
     return Restart(
-        condition=_CONDITIONS.get(word, default),
+        condition=CONDITIONS.get(word, default),
         delay_s=5.0 if delay is None else delay,
         max_attempts=table.whole("max_attempts") or None,
         window_s=table.seconds("window") or 0.0,

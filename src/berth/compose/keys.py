@@ -95,6 +95,7 @@ RESERVATIONS = Section(
     frozenset(("cpus", "memory", "devices", "generic_resources")),
     {"pids": "Write it under deploy.resources.limits"},
 )
+RESERVATIONS_OF_JOB = Section("reservations", frozenset(("cpus", "memory")), {"devices": "Write gpus: N"})
 DEVICE = Section("a device", frozenset(("driver", "count", "device_ids", "capabilities")), _later("options"))
 GENERIC = Section("a generic resource", frozenset(("discrete_resource_spec",)), _later("named_resource_spec"))
 DISCRETE = Section("discrete_resource_spec", frozenset(("kind", "value")))
