@@ -1,11 +1,12 @@
 """All routes: each reads its request, calls one command or query of control, and shows the answer."""
 
-from berth.api.routes import about, events, jobs, lists, logs, nodes, stacks, tokens
+from berth.api.routes import about, events, jobs, lists, logs, nodes, stacks, submit, tokens
 
 HANDLERS = [
     *lists.HANDLERS,
     *jobs.HANDLERS,
     *logs.HANDLERS,
+    *submit.HANDLERS,
     *stacks.HANDLERS,
     *nodes.HANDLERS,
     *tokens.HANDLERS,
