@@ -28,6 +28,8 @@ from berth.ports import AgentPeer
 
 LEASE_S = 15.0
 HELLO_S = 10.0
+KILLED_KEPT = 1000
+MISTRUST = "wrong cards: "
 
 
 class Agents:
@@ -37,6 +39,7 @@ class Agents:
         self.control = control
         self._peers: dict[str, AgentPeer] = {}
         self._instances: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
         self.first_hello = asyncio.Event()
 
     async def serve(self, peer: AgentPeer, node: str) -> None:
@@ -84,6 +87,8 @@ class Agents:
             return ""
         await self._replace(found.name, peer, hello.instance)
         await peer.send(Welcome(lease_s=LEASE_S, node=found.name))
+        told = f"the agent of {found.name} is here (version {hello.agent})"
+        await self.control.writer.commit((self.control.note("agent-joined", told, node=found.name),))
         await self._hello(found, hello)
         return found.name
 
@@ -111,15 +116,14 @@ class Agents:
 
     async def _hello(self, node: Node, hello: Hello) -> None:
         control = self.control
-        note = control.note("agent-joined", f"the agent of {node.name} is here (version {hello.agent})", node=node.name)
-        await control.writer.commit((note,))
+        self._versions[node.name] = hello.agent
         has_cards = hello.vendor != ""
         facts = {
             "agent": hello.agent if has_cards else node.agent,
             "agent_up": True,
             "group_ids": hello.group_ids,
             "seen_at": control.clock.now(),
-            "flag": "; ".join(problem.message for problem in hello.problems),
+            "flag": _flag(node, hello.problems),
         }
         if has_cards:
             await put_inventory(control, node, hello.cards, **facts)
@@ -136,12 +140,13 @@ class Agents:
             case Hello():
                 await self._hello(self.control.cluster.nodes[name], message)
             case Cards(cards=cards, problems=problems):
-                flag = "; ".join(problem.message for problem in problems)
-                await put_inventory(self.control, self.control.cluster.nodes[name], cards, flag=flag)
+                node = self.control.cluster.nodes[name]
+                agent = node.agent or self._versions.get(name, "")
+                await put_inventory(self.control, node, cards, agent=agent, flag=_flag(node, problems))
             case Foreign(uses=uses):
                 self._foreign(name, uses)
             case Container():
-                self.control.wake("observe")
+                self._container(message)
             case Saw():
                 await self._saw(name, message)
             case Uses(uses=uses):
@@ -149,14 +154,23 @@ class Agents:
             case Heartbeat():
                 pass
 
+    def _container(self, message: Container) -> None:
+        """A signal that nobody at Berth asked for is a person's: the end that follows is a failure, whatever its code."""
+        task = self.control.cluster.task(message.task)
+        asked = task is None or task.attempt != message.attempt or task.state != "running"
+        if message.action in ("kill", "stop") and not asked:
+            self.control.killed[message.container] = None
+            while len(self.control.killed) > KILLED_KEPT:
+                del self.control.killed[next(iter(self.control.killed))]
+        self.control.wake("observe")
+
     def _foreign(self, name: str, uses: tuple[ForeignUse, ...]) -> None:
         """Cards that containers of others were given by explicit request; unnamed ones take the whole node."""
         control = self.control
         mine = control.cluster.node_cards.get(name, set())
         found: dict[str, str] = {}
         for use in uses:
-            who = f" (uid {use.uid})" if use.uid is not None else ""
-            text = f"used by container {use.name or use.container[:12]} of image {use.image}{who}, not started by Berth"
+            text = f"used by {use.who}, not started by Berth"
             found.update(dict.fromkeys(use.cards or mine, text))
         kept = {uuid: text for uuid, text in control.agent_foreign.items() if uuid not in mine}
         control.agent_foreign = {**kept, **{uuid: text for uuid, text in found.items() if uuid in mine}}
@@ -171,7 +185,7 @@ class Agents:
         node = control.cluster.nodes[name]
         text = f"task {saw.task} on {name} was stopped: {saw.problem}"
         note = control.note("wrong-cards", text, job=task.job, task=task.id, node=name)
-        await control.writer.commit((PutNode(msgspec.structs.replace(node, flag=saw.problem)), note))
+        await control.writer.commit((PutNode(msgspec.structs.replace(node, flag=MISTRUST + saw.problem)), note))
         await stop_task(control, saw.task, "wrong-cards")
 
     async def _left(self, name: str, peer: AgentPeer) -> None:
@@ -185,6 +199,12 @@ class Agents:
             return
         note = self.control.note("agent-silent", f"the agent of {name} is silent; work goes on", node=name)
         await self.control.writer.commit((PutNode(msgspec.structs.replace(node, agent_up=False)), note))
+
+
+def _flag(node: Node, problems: tuple[Problem, ...]) -> str:
+    """What stands against the node's cards; that a container once saw wrong cards stays until 'node undrain'."""
+    told = "; ".join(problem.message for problem in problems)
+    return told or (node.flag if node.flag.startswith(MISTRUST) else "")
 
 
 def _refusal(code: str, message: str, hint: str = "", final: bool = False) -> Refuse:

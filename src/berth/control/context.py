@@ -30,7 +30,8 @@ class Control:
 
     `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
     `busy_cards` are cards on which an agent sees a process, `agent_foreign` the reasons that agents give for cards
-    that others use. `host_groups` are this host's gids by group name.
+    that others use, `killed` the containers that a person was seen to signal. `host_groups` are this host's gids by
+    group name.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Control:
         self.host_groups: dict[str, int] = {}
         self.busy_cards: frozenset[str] = frozenset()
         self.uses: dict[str, Use] = {}
+        self.killed: dict[str, None] = {}
         self.agent_foreign: dict[str, str] = {}
         self._bells: dict[str, asyncio.Event] = {}
         self._listeners: list[Callable[[Batch], None]] = []

@@ -35,6 +35,7 @@ class Reconciler:
             cluster=self.control.settings.cluster_id,
             stacks=frozenset(name for name, stack in self.control.cluster.stacks.items() if not stack.removing),
             now=self.control.clock.now(),
+            killed=self.control.killed,
         )
         actions = diff(self._wanted(), facts)
         await asyncio.gather(*(self._apply(action) for action in actions))

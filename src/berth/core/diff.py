@@ -1,6 +1,6 @@
 """The pure twin of reconcile: what is wanted beside what the engine shows gives a list of actions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -21,7 +21,8 @@ ORDER = {"running": 0, "starting": 1, "unknown": 2, "pending": 3, "exited": 4}
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What diff may see beside the tasks. `settled[task]`: monotonic seconds of the last engine call for the task
-    (infinity while one is under way); an absence in a look that began earlier proves nothing.
+    (infinity while one is under way); an absence in a look that began earlier proves nothing. `killed` are containers
+    that an agent saw a person signal.
     """
 
     observed: Observed
@@ -31,6 +32,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str
     now: float
     stacks: frozenset[str] = frozenset()
+    killed: Container[str] = frozenset()
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -254,7 +256,7 @@ def _end_reason(life: Life, task: Task, facts: Facts) -> EndReason:
         return "node-lost"
     if life.oom:
         return "oom"
-    if life.killed:
+    if life.killed or life.container_id in facts.killed:
         return "killed"
     if life.started_at is None and life.exit_code is None:
         return "start-failed"

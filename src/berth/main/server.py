@@ -92,7 +92,7 @@ class Server:
             simulation.check()
             await simulation.tell()
             self._keep(simulation.keep(), "simulation")
-        if self.chosen.engine.name != "simulated":
+        if self.chosen.engine.name != "simulated" and host.is_own(find(self.options.docker_host).url):
             self._keep(self._local_agent(agents), "agent")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HELLO_S):

@@ -102,9 +102,9 @@ async def drain(
 
 
 async def undrain(control: Control, actor: Actor, name: str) -> Node:
-    """Let the node take work again."""
+    """Let the node take work again; a flag that was raised on it is taken as seen."""
     must_be_admin(actor, "undrain a node")
-    node = msgspec.structs.replace(_node(control, name), drain="", drain_move=False, drain_grace_s=None)
+    node = msgspec.structs.replace(_node(control, name), drain="", drain_move=False, drain_grace_s=None, flag="")
     await _put(control, actor, node, "undrained", "")
     return node
 
