@@ -39,9 +39,9 @@ CODES: dict[str, str] = {
         "encrypted."
     ),
     "bad-constraint": (
-        "A constraint is `key operator value`, for example `node.labels.zone == idc` or `gpu.memory >= 40GiB`. The key, "
-        "the operator or the value at the marked place is not one of the language. Write what stands after the arrow; "
-        "docs/constraints.md lists keys and operators."
+        "A constraint is `key operator value`, for example `node.labels.zone == idc` or `gpu.memory >= 40GiB`. The "
+        "key, the operator or the value at the marked place is not one of the language. Write what stands after the "
+        "arrow; docs/constraints.md lists keys and operators."
     ),
     "bad-cursor": (
         "Lists come in pages, and `next` of one page names the following one. What was sent back is no such word, or "
