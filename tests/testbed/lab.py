@@ -41,8 +41,12 @@ class Lab:
             self.release()
             raise TestbedError(f"testbed {self.network.prefix} is up: take it down, or take another prefix")
         self.sweep()
-        self.folder.mkdir(parents=True)
-        self.network.open()
+        try:
+            self.folder.mkdir(parents=True)
+            self.network.open()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(

@@ -48,6 +48,8 @@ class Network:
 
     def open(self) -> None:
         """Make the bridge, and let it forward even where another Docker closed the FORWARD chain."""
+        if run(["ip", "-o", "-4", "address", "show", "to", f"{self.subnet}.0/24"]).stdout:
+            raise TestbedError(f"this machine has an address in {self.subnet}.0/24 already: take another subnet")
         run(["ip", "link", "add", self.bridge, "type", "bridge"])
         run(["ip", "address", "add", f"{self.gateway}/24", "dev", self.bridge])
         run(["ip", "link", "set", self.bridge, "up"])

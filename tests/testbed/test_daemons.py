@@ -113,6 +113,13 @@ def test_nothing_stays_after_a_crash() -> None:
     assert not lab.network.is_open()
 
 
+def test_labs_do_not_share_a_name_or_a_subnet(lab: Lab) -> None:
+    for prefix, subnet, said in (("tb", "10.99.3", "in use"), ("tbz", "10.99.0", "another subnet")):
+        with pytest.raises(TestbedError, match=said):
+            Lab(prefix, subnet).__enter__()
+    assert lab.network.is_open()
+
+
 def test_up_and_down_by_hand() -> None:
     def testbed(*words: str) -> dict[str, object]:
         told = run([sys.executable, "-m", "tests.testbed", *words, "--prefix", "tby"], timeout=60).stdout
