@@ -28,7 +28,7 @@ class Berth:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environ = {**clean_environ(folder), **(environ or {})}
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.greeting = ""
 
     def __enter__(self) -> "Berth":
@@ -40,27 +40,19 @@ class Berth:
 
     def start(self) -> None:
         """Start the server and wait until it says that it is up."""
-        data = self.folder / "data"
-        log = (self.folder / "server.log").open("a")
-        words = ("up", "--data", str(data), "--listen", f"127.0.0.1:{self.port}", *self.flags)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "berth", *words],
-            stdout=subprocess.PIPE, stderr=log, text=True, env=self.environ, cwd=SOURCE,
-        )  # fmt: skip
-        log.close()
-        self.greeting = self._read_greeting()
-
-    def _read_greeting(self) -> str:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        os.set_blocking(self.process.stdout.fileno(), False)
-        told, end = "", time.monotonic() + START_S
-        while "Stop with Ctrl-C" not in told:
+        words = ("up", "--data", str(self.folder / "data"), "--listen", f"127.0.0.1:{self.port}", *self.flags)
+        out = self.folder / "server.out"
+        with out.open("w") as told, (self.folder / "server.log").open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "berth", *words], stdout=told, stderr=log, env=self.environ, cwd=SOURCE
+            )
+        end = time.monotonic() + START_S
+        while "Stop with Ctrl-C" not in out.read_text():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise Failed(f"the server did not start: {told}\n{self.errors()}")
-            told += self.process.stdout.read() or ""
+                self.stop(signal.SIGKILL)
+                raise Failed(f"the server did not start: {out.read_text()}\n{self.errors()}")
             time.sleep(0.02)
-        return told
+        self.greeting = out.read_text()
 
     def errors(self) -> str:
         """What the server wrote to stderr."""
@@ -73,8 +65,6 @@ class Berth:
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(limit)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
         self.process = None
         return code
 
