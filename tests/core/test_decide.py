@@ -9,7 +9,7 @@ from berth.core import stand
 from berth.core.decide import Memo, decide
 from berth.core.fit import too_many, unknown_card
 from berth.core.policies import POLICIES, load
-from berth.model.card import WHOLE, Share
+from berth.model.card import WHOLE, Card, Share
 from berth.model.node import Node
 from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
 from berth.model.spec import Request
@@ -378,3 +378,27 @@ def test_a_view_with_a_shared_card_is_not_free() -> None:
     view = build.view("a", 1)
     part = NodeView(Node(name="a", engine="swarm"), (CardView(view.cards[0].card, build.Room(500, 1), ("x",)),))
     assert reasons(plan([part], wants("j1"))) == {"j1": "free-cards"}
+
+
+@pytest.mark.parametrize(
+    "cards",
+    [
+        [build.card("n2", n, model="Tesla-V100", driver="470.82.01", declared=True, uuid=f"n2/{n}") for n in (0, 1)],
+        [build.card("n2", n, model=V100) for n in (0, 1)],
+    ],
+    ids=["declared", "discovered"],
+)
+def test_the_stack_file_as_teams_write_it(cards: list[Card]) -> None:
+    nodes = [build.view("n1"), build.view("n2", cards, labels={"gpu.enable": "true"}), build.view("n3")]
+    rules = (
+        "node.labels.gpu.enable == true",
+        "node.labels.gpu.model == Tesla-V100",
+        "node.labels.gpu.free >= 1",
+    )
+    first, second = (wants(name, 0, *rules, named=("0", "1")) for name in ("j1", "j2"))
+    found = plan(nodes, first, second)
+    assert [(place.node, [share.card for share in place.shares]) for place in found.places] == [
+        ("n2", [card.uuid for card in cards])
+    ]
+    assert reasons(found) == {"j2": "free-cards"}
+    assert waits(found)["j2"].message == "needs cards 0, 1, which are in use on node n2"

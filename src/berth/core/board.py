@@ -56,10 +56,15 @@ class Board:
         return _joined(mask for mask, _ in found), _joined(mask for _, mask in found)
 
     def _reach(self, at: int, stand: Stand, shape: Shape) -> tuple[bytes, bytes]:
-        mask = self.mask(at, shape)
-        well = mask & stand.usable if mask > 0 and could_ever(shape, stand, mask) else 0
-        found = well.to_bytes(stand.bytes, "little")
-        return found, found if claims(shape, stand) else bytes(stand.bytes)
+        """What one node adds to both; it depends on facts alone, so the stand keeps it."""
+        found = stand.reached.get(shape.key)
+        if found is None:
+            mask = self.mask(at, shape)
+            well = mask & stand.usable if mask > 0 and could_ever(shape, stand, mask) else 0
+            could = well.to_bytes(stand.bytes, "little")
+            found = could, could if claims(shape, stand) else bytes(stand.bytes)
+            stand.keep(shape, found)
+        return found
 
 
 def _joined(parts: Iterable[bytes]) -> int:

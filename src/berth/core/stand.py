@@ -45,6 +45,7 @@ class Stand:
         self.schedule = labels.get("gpu.schedule", "").strip().lower() not in _FALSE
         self.bytes = (len(cards) + 7) // 8
         self.kinds = _kinds(cards, labels)
+        self.reached: dict[ShapeKey, tuple[bytes, bytes]] = {}
         self._masks: dict[ShapeKey, int] = {}
 
     def same(self, view: NodeView) -> bool:
@@ -60,6 +61,12 @@ class Stand:
             found = self._masks[shape.match] = self._match(shape, known)
         return found
 
+    def keep(self, shape: Shape, reached: tuple[bytes, bytes]) -> None:
+        """Remember which of its cards a shape could ever get, and which of those it keeps others off."""
+        if len(self.reached) >= MOST_SHAPES:
+            self.reached.clear()
+        self.reached[shape.key] = reached
+
     def _match(self, shape: Shape, known: dict[tuple[ShapeKey, Kind], bool]) -> int:
         if shape.broken or (shape.pinned and shape.pinned != self.node.name):
             return NO_NODE
@@ -70,7 +77,7 @@ class Stand:
         if not self.enabled:
             return NO_NODE
         mask = sum(of_kind for kind, of_kind in self.kinds.items() if self._kind_ok(shape, kind, of_kind, known))
-        mask = self._own_rules(shape, mask)
+        mask = self._own_rules(shape, mask) if shape.card_rules else mask
         if shape.every:
             return mask & ~self.lost or mask
         return self._named(shape, mask) if shape.named else mask

@@ -25,8 +25,7 @@ def node_ok(constraint: Constraint, view: NodeView, free: int | None = None) -> 
     """
     fact, node = card_fact(constraint.key), view.node
     if fact is None:
-        count = sum(not seen.card.lost for seen in view.cards)
-        return holds(constraint, facts.of_node(constraint.key, node, count, _free(view, free)))
+        return holds(constraint, facts.of_node(constraint.key, node, *_numbers(constraint, view, free)))
     if not view.cards:
         return holds(constraint, facts.label(constraint.key, node))
     return any(card_ok(constraint, seen.card, node) for seen in view.cards)
@@ -64,8 +63,11 @@ def is_swarm_only(constraint: Constraint) -> bool:
     return bool(_SWARM_KEY.fullmatch(key) and _SWARM_VALUE.fullmatch(constraint.values[0]))
 
 
-def _free(view: NodeView, free: int | None) -> int:
-    return view.free_cards if free is None else free
+def _numbers(constraint: Constraint, view: NodeView, free: int | None) -> tuple[int, int]:
+    """How many cards the node has and how many are free; counted only for a key that is about them."""
+    if not constraint.key.startswith("gpu."):
+        return 0, 0
+    return sum(not seen.card.lost for seen in view.cards), view.free_cards if free is None else free
 
 
 def _is_any(constraint: Constraint, found: facts.Found) -> bool:
