@@ -24,3 +24,14 @@ def by_environment(env: Iterable[str], inherited: Mapping[str, str] | None = Non
 def _names(value: str | None) -> tuple[str, ...]:
     names = tuple(part.strip() for part in (value or "").split(",") if part.strip())
     return () if "all" in names or names == ("none",) or names == ("void",) else names
+
+
+def by_device_ids(ids: Iterable[str]) -> tuple[str, ...]:
+    """The names of cards in a device request: plain, or the part behind `=` of a CDI name."""
+    return _names(",".join(name.rpartition("=")[2] for name in ids))
+
+
+def by_device_nodes(paths: Iterable[str]) -> tuple[str, ...]:
+    """The indices of cards whose device nodes are given by path."""
+    indices = (path.removeprefix("/dev/nvidia") for path in paths if path.startswith("/dev/nvidia"))
+    return tuple(index for index in indices if index.isdecimal())

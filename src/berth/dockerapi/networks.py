@@ -17,6 +17,7 @@ PREDEFINED = ("bridge", "host", "none", "ingress")
 
 class _Known(
     msgspec.Struct,
+    frozen=True,
     rename={"id": "Id", "name": "Name", "scope": "Scope", "labels": "Labels", "attachable": "Attachable"},
 ):
     id: str
