@@ -51,6 +51,7 @@ class Unit:
         self.seq = seq
         self._jobs: Versioned[Job] = {}
         self._tasks: Versioned[Task] = {}
+        self._owners: set[str] = set()
         self._nodes: dict[str, Row] = {}
         self._cards: dict[str, Card] = {}
         self._gives: dict[str, set[str] | None] = {}
@@ -79,19 +80,23 @@ class Unit:
             ledger.take(self._conn, self._takes)
         self._insert(schema.events, self._events, "event")
         self._insert(schema.remembered, self._remembered, "idempotency key")
-        gathered: tuple[dict[Any, Any] | list[Row], ...] = (
-            self._jobs, self._tasks, self._nodes, self._attempts, self._cards, self._gives, self._takes,
+        gathered: tuple[dict[Any, Any] | set[str] | list[Row], ...] = (
+            self._jobs, self._tasks, self._owners, self._nodes, self._attempts, self._cards, self._gives, self._takes,
             self._events, self._remembered,
         )  # fmt: skip
         for part in gathered:
             part.clear()
 
     def put_job(self, change: PutJob) -> None:
+        if change.job.id in self._owners and change.job.id not in self._jobs:
+            self.flush()
         _gather(self._jobs, change.job, change.was)
 
     def put_task(self, change: PutTask) -> None:
-        if change.was is None and self._takes:
-            self.flush()
+        if change.was is None:
+            if self._takes:
+                self.flush()
+            self._owners.add(change.task.job)
         _gather(self._tasks, change.task, change.was)
 
     def drop_task(self, change: DropTask) -> None:
