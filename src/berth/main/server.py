@@ -22,7 +22,7 @@ from berth.main.identity import admin_token, cluster_id, data_folder
 from berth.main.inventory import Simulation
 from berth.main.options import Options, check
 from berth.model.errors import BerthError, Refused
-from berth.ports import Store, StoreInUse, StoreTooNew, Vendor
+from berth.ports import Store, StoreBroken, StoreInUse, StoreTooNew, Vendor
 from berth.store import make_logs, make_store
 from berth.vendors import detect, table
 
@@ -142,6 +142,8 @@ def _open_store(options: Options, data: Path) -> Store:
             f"the database in {data} was written by a newer Berth ({error}).",
             "Start it with that version, or with another --data DIR",
         ) from error
+    except StoreBroken as error:
+        raise BerthError.of("store-broken", str(error)) from error
     return store
 
 

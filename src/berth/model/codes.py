@@ -163,6 +163,16 @@ CODES: dict[str, str] = {
         "--simulate or --cards names a node that the engine does not have. "
         "Use the names that the message lists, or * for every node."
     ),
+    "store-broken": (
+        "The database that holds Berth's jobs and ledger does not work: its disk is full, its file is damaged or may "
+        "not be written, or the PostgreSQL server does not answer. The message says which and what to do. What runs "
+        "goes on; a damaged file can be put aside, for a new start reads back from the engine what runs there."
+    ),
+    "store-url": (
+        "The value of --store is no database that Berth knows, or its driver is not installed. Write sqlite:///PATH "
+        "(with an absolute path that makes four slashes), or postgresql://USER:PASSWORD@HOST/DATABASE after "
+        "`pip install 'gpu-berth[server,postgres]'`. Without --store it is SQLite in the folder of --data."
+    ),
     "superseded": (
         "Another Berth server has taken over this cluster, so this one writes no more and ends. Speak to the newer "
         "one; if that one was started by mistake, stop it and start this one again."
