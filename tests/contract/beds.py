@@ -17,6 +17,7 @@ from berth.model.job import Job, Network, Stack
 from berth.model.launch import CardMount, Handle, Launch
 from berth.model.node import Node
 from berth.model.seen import Life, Observed, SeenNode, SlotObject
+from berth.model.simulate import parse_simulate
 from berth.model.spec import NetworkUse, TaskSpec
 from berth.ports import Engine
 from tests.testbed.daemons import DockerHost, Variant
@@ -64,7 +65,8 @@ class Bed:
 def simulated() -> Iterator[Bed]:
     """Three nodes in this process."""
     kind = load("simulated")
-    yield Bed("simulated", [], lambda: kind(("gpu-1", "gpu-2", "gpu-3"), WallClock()))
+    nodes = parse_simulate("gpu-1=A100-SXM4-80GB:4,gpu-2=A10-24GB:2,gpu-3=A10-24GB:2")
+    yield Bed("simulated", [], lambda: kind(nodes, WallClock()))
 
 
 @contextmanager
