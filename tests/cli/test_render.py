@@ -11,7 +11,7 @@ from berth.cli.verbs.stack_deploy import exit_code as deploy_exit_code
 from berth.cli.verbs.stack_deploy import state_in_words
 from berth.cli.verbs.wait import exit_code as wait_exit_code
 from berth.cli.verbs.why import refusals, sentences
-from berth.cli.words import ago, count, mib, seconds, short_cards, span
+from berth.cli.words import ago, cards_of_wanted, count, mib, seconds, short_cards, span
 
 COLUMNS = (Column("NAME"), Column("CARDS", right=True), Column("NOTE", shrink=True))
 
@@ -187,6 +187,14 @@ def test_times_and_amounts() -> None:
     assert [mib(m) for m in (0, 512, 16384, 81559)] == ["unknown", "512 MiB", "16 GiB", "80 GiB"]
     assert [count(n, "card") for n in (0, 1, 2)] == ["0 cards", "1 card", "2 cards"]
     assert short_cards(["GPU-8c2d5b2e-5b7c", "node2/1"]) == "GPU-8c2d5b2e, node2/1"
+
+
+def test_cards_of_those_wanted() -> None:
+    job = {"state": "running", "gpus": 2, "replicas": 2, "tasks": [_task("running", "a", "b"), _task("waiting")]}
+    assert cards_of_wanted(job) == "2 of 4"
+    assert cards_of_wanted({**job, "replicas": 1}) == "2"
+    assert cards_of_wanted({**job, "state": "succeeded", "tasks": [_task("ended", "a", "b")]}) == "4"
+    assert cards_of_wanted({**job, "gpus": -1}) == "all (2)"
 
 
 def test_an_event_names_the_person() -> None:

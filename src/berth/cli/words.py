@@ -61,6 +61,14 @@ def job_nodes(job: dict[str, Any]) -> str:
     return ", ".join(dict.fromkeys(task["node"] for task in job.get("tasks", []) if task.get("node")))
 
 
+def cards_of_wanted(job: dict[str, Any]) -> str:
+    """How many cards a job has: "2", or "1 of 4" while it has not all that its tasks ask for."""
+    if job["gpus"] < 0:
+        return f"all ({job_cards(job)})"
+    wanted, held = job["gpus"] * job["replicas"], job_cards(job)
+    return str(wanted) if held == wanted or job["state"] in FINISHED else f"{held} of {wanted}"
+
+
 def job_cards(job: dict[str, Any]) -> int:
     """How many cards a job's tasks hold now."""
     return sum(len(task.get("cards", [])) for task in job.get("tasks", []) if task.get("state") not in ENDED)

@@ -7,7 +7,7 @@ from typing import Any
 from berth.cli.listing import Listing, show_list
 from berth.cli.table import Column
 from berth.cli.verb import Session, Verb, no_arguments
-from berth.cli.words import FINISHED, ago, job_cards, job_nodes
+from berth.cli.words import FINISHED, ago, cards_of_wanted, job_nodes
 
 
 def _job_row(job: dict[str, Any]) -> Sequence[str]:
@@ -15,7 +15,7 @@ def _job_row(job: dict[str, Any]) -> Sequence[str]:
         job["id"],
         job["name"],
         job["state"],
-        str(job_cards(job)),
+        cards_of_wanted(job),
         job_nodes(job),
         job.get("user") or "",
         ago(job.get("ended_at") or job.get("started_at") or job.get("submitted_at")),
