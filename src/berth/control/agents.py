@@ -6,9 +6,9 @@ import contextlib
 import msgspec
 
 from berth.control.context import Control
+from berth.control.facts import change_node
 from berth.control.nodes import put_inventory
 from berth.control.rescale import stop_task
-from berth.model.change import PutNode
 from berth.model.errors import Problem
 from berth.model.node import Node
 from berth.model.wire import (
@@ -128,8 +128,7 @@ class Agents:
         if has_cards:
             await put_inventory(control, node, hello.cards, **facts)
         else:
-            current = control.cluster.nodes[node.name]
-            await control.writer.commit((PutNode(msgspec.structs.replace(current, **facts)),))
+            await change_node(control, node.name, lambda now: msgspec.structs.replace(now, **facts))
         self._foreign(node.name, hello.foreign)
         self.first_hello.set()
         for saw in hello.containers:
@@ -155,7 +154,7 @@ class Agents:
                 pass
 
     def _container(self, message: Container) -> None:
-        """A signal that nobody at Berth asked for is a person's: the end that follows is a failure, whatever its code."""
+        """A signal that nobody at Berth asked for is a person's: the end that follows is a failure, whatever code."""
         task = self.control.cluster.task(message.task)
         asked = task is None or task.attempt != message.attempt or task.state != "running"
         if message.action in ("kill", "stop") and not asked:
@@ -182,10 +181,11 @@ class Agents:
         task = control.cluster.task(saw.task)
         if not saw.problem or task is None or task.attempt != saw.attempt or task.node != name:
             return
-        node = control.cluster.nodes[name]
         text = f"task {saw.task} on {name} was stopped: {saw.problem}"
         note = control.note("wrong-cards", text, job=task.job, task=task.id, node=name)
-        await control.writer.commit((PutNode(msgspec.structs.replace(node, flag=MISTRUST + saw.problem)), note))
+        flag = MISTRUST + saw.problem
+        await control.writer.commit((note,))
+        await change_node(control, name, lambda now: msgspec.structs.replace(now, flag=flag))
         await stop_task(control, saw.task, "wrong-cards")
 
     async def _left(self, name: str, peer: AgentPeer) -> None:
@@ -194,11 +194,8 @@ class Agents:
         if not name or self._peers.get(name) is not peer:
             return
         del self._peers[name]
-        node = self.control.cluster.nodes.get(name)
-        if node is None:
-            return
         note = self.control.note("agent-silent", f"the agent of {name} is silent; work goes on", node=name)
-        await self.control.writer.commit((PutNode(msgspec.structs.replace(node, agent_up=False)), note))
+        await change_node(self.control, name, lambda now: msgspec.structs.replace(now, agent_up=False), (note,))
 
 
 def _flag(node: Node, problems: tuple[Problem, ...]) -> str:

@@ -50,6 +50,7 @@ class Control:
         self.look: Observed | None = None
         self.engine_trouble = ""
         self.looked = asyncio.Event()
+        self.facts = asyncio.Lock()
         self.credentials: dict[str, str] = {}
         self.host_groups: dict[str, int] = {}
         self.busy_cards: frozenset[str] = frozenset()

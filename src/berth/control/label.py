@@ -3,8 +3,9 @@
 import msgspec
 
 from berth.control.context import Control
+from berth.control.facts import change_node
 from berth.core.labels import OUTPUT, LabelWrite, label_write, leaving, wanted_labels, would_kill
-from berth.model.change import Note, PutNode
+from berth.model.change import Note
 from berth.model.errors import BerthError, StaleVersion
 from berth.model.node import Node
 from berth.model.seen import Other
@@ -66,22 +67,13 @@ class Labeller:
             f"Type 'berth labels adopt {node.name}' to write them all the same"
         )
         note = self.control.note("labels-withheld", text, node=node.name)
-        await self.control.writer.commit((PutNode(msgspec.structs.replace(current, withheld=victims)), note))
+        await change_node(self.control, node.name, lambda now: msgspec.structs.replace(now, withheld=victims), (note,))
 
     async def _written(self, node: Node, write: LabelWrite, version: int) -> None:
         """Remember the write on the node as it is now: others may have changed its record meanwhile."""
-        current = self.control.cluster.nodes.get(node.name)
-        if current is None:
-            return
-        labels = {key: value for key, value in {**node.labels, **write.put}.items() if key not in write.drop}
-        ours = {key: value for key, value in {**current.written, **write.put}.items() if key in labels}
-        before = current.before or ({} if current.written else _by_hand(node))
-        new = msgspec.structs.replace(
-            current, labels=labels, written=ours, before=before, withheld=(), labels_permitted=False
+        await change_node(
+            self.control, node.name, lambda now: _after_write(now, node, write, version), self._repairs(node, write)
         )
-        if version > current.engine_version:
-            new = msgspec.structs.replace(new, engine_version=version)
-        await self.control.writer.commit((PutNode(new), *self._repairs(node, write)))
 
     def _repairs(self, node: Node, write: LabelWrite) -> tuple[Note, ...]:
         texts = (
@@ -95,3 +87,14 @@ class Labeller:
 def _by_hand(node: Node) -> dict[str, str]:
     """What a person had written under the keys that Berth takes over."""
     return {key: value for key, value in node.labels.items() if key in OUTPUT}
+
+
+def _after_write(now: Node, written: Node, write: LabelWrite, version: int) -> Node:
+    """The node's record after the write; what a newer look has shown of its labels meanwhile stays."""
+    ours = {key: value for key, value in {**now.written, **write.put}.items() if key not in write.drop}
+    before = now.before or ({} if now.written else _by_hand(written))
+    known = msgspec.structs.replace(now, written=ours, before=before, withheld=(), labels_permitted=False)
+    if version <= now.engine_version:
+        return known
+    labels = {key: value for key, value in {**written.labels, **write.put}.items() if key not in write.drop}
+    return msgspec.structs.replace(known, labels=labels, engine_version=version)

@@ -3,6 +3,7 @@
 import msgspec
 
 from berth.control.context import Control
+from berth.control.facts import change_facts
 from berth.core.foreign import foreign_cards
 from berth.core.labels import OUTPUT
 from berth.model.card import WHOLE, Card, Share
@@ -30,7 +31,7 @@ async def _sync_all(control: Control, look: Observed) -> None:
         await _sync_node(control, names[engine_id], seen, look)
     for node in list(control.cluster.nodes.values()):
         if node.engine_id and node.engine_id not in names and not node.gone:
-            await _gone(control, node)
+            await change_facts(control, lambda name=node.name: _gone(control, name))  # type: ignore[misc]
 
 
 def _names(control: Control, seen: tuple[SeenNode, ...]) -> dict[str, str]:
@@ -47,6 +48,11 @@ def _names(control: Control, seen: tuple[SeenNode, ...]) -> dict[str, str]:
 
 
 async def _sync_node(control: Control, name: str, seen: SeenNode, look: Observed) -> None:
+    if await change_facts(control, lambda: _node_changes(control, name, seen, look)):
+        control.wake("place", "label", "reconcile")
+
+
+def _node_changes(control: Control, name: str, seen: SeenNode, look: Observed) -> Batch:
     old = control.cluster.nodes.get(name)
     base = old if old is not None else Node(name=name, engine=control.settings.engine)
     new = msgspec.structs.replace(
@@ -56,16 +62,14 @@ async def _sync_node(control: Control, name: str, seen: SeenNode, look: Observed
         seen_at=base.seen_at or control.clock.now(),
     )  # fmt: skip
     if old is not None and old.engine_id == seen.engine_id and seen.version < old.engine_version:
-        return  # a look that began before our own label write ended
+        return ()  # a look that began before our own label write ended
     changes: list[Change] = [*_told(control, old, new)]
     if not new.agent:
         adopted, more = _adopt(control, new, look)
         new, changes = adopted, [*changes, *more]
     if new != old:
         changes.insert(0, PutNode(new))
-    if changes:
-        await control.writer.commit(tuple(changes))
-        control.wake("place", "label", "reconcile")
+    return tuple(changes)
 
 
 def _told(control: Control, old: Node | None, new: Node) -> Batch:
@@ -107,8 +111,9 @@ def _counted_as_used(node: Node, found: Declared, look: Observed) -> tuple[tuple
     return (*found.cards[: -found.taken], *(msgspec.structs.replace(card, fence=why) for card in last)), {}
 
 
-async def _gone(control: Control, node: Node) -> None:
+def _gone(control: Control, name: str) -> Batch:
     """The engine no longer lists the node: its cards are out, those that tasks hold are kept until that is settled."""
+    node = control.cluster.nodes[name]
     cards: list[Change] = []
     for uuid in control.cluster.node_cards.get(node.name, set()):
         if control.cluster.holders[uuid]:
@@ -118,10 +123,15 @@ async def _gone(control: Control, node: Node) -> None:
             cards.append(DropCard(uuid))
     note = control.note("node-gone", f"node {node.name} is no longer part of the engine", node=node.name)
     new = msgspec.structs.replace(node, gone=True, up=False, adopted=False, written={}, before={}, engine_id="")
-    await control.writer.commit((PutNode(new), *cards, note))
+    return (PutNode(new), *cards, note)
 
 
 async def _sync_foreign(control: Control, look: Observed) -> None:
+    if await change_facts(control, lambda: _foreign_changes(control, look)):
+        control.wake("place", "label")
+
+
+def _foreign_changes(control: Control, look: Observed) -> Batch:
     cluster = control.cluster
     ids = {node.name: node.engine_id for node in cluster.nodes.values()}
     found = {**_taken(control, look), **foreign_cards(cluster.cards.values(), ids, look.others)}
@@ -132,9 +142,7 @@ async def _sync_foreign(control: Control, look: Observed) -> None:
             text = f"card {card.uuid}: {reason}" if reason else f"card {card.uuid} is no longer used by others"
             changes.append(PutCard(msgspec.structs.replace(card, foreign=reason)))
             changes.append(control.note("card-foreign", text, node=card.node, card=card.uuid))
-    if changes:
-        await control.writer.commit(tuple(changes))
-        control.wake("place", "label")
+    return tuple(changes)
 
 
 def _taken(control: Control, look: Observed) -> dict[str, str]:
@@ -165,10 +173,15 @@ async def put_inventory(control: Control, node: Node, cards: tuple[Card, ...], *
 
     Declared cards of the node become the found ones of the same index; their grants follow.
     """
-    cluster = control.cluster
+    await change_facts(control, lambda: _inventory_changes(control, node.name, cards, facts))
+    control.wake("place", "label", "reconcile")
+
+
+def _inventory_changes(control: Control, name: str, cards: tuple[Card, ...], facts: dict[str, object]) -> Batch:
+    cluster, node = control.cluster, control.cluster.nodes[name]
     have = {uuid: cluster.cards[uuid] for uuid in cluster.node_cards.get(node.name, set())}
     stand_ins = {card.index: card for card in have.values() if card.declared}
-    changes: list[Change] = [PutNode(msgspec.structs.replace(cluster.nodes[node.name], **facts))]
+    changes: list[Change] = [PutNode(msgspec.structs.replace(node, **facts))]
     for card in cards:
         changes += _found(have, stand_ins, msgspec.structs.replace(card, node=node.name))
         changes += _owed(control, card) if card.uuid not in have else ()
@@ -182,8 +195,7 @@ async def put_inventory(control: Control, node: Node, cards: tuple[Card, ...], *
                 changes += [PutCard(msgspec.structs.replace(card, lost=True)), note]
         else:
             changes.append(DropCard(card.uuid))
-    await control.writer.commit(tuple(changes))
-    control.wake("place", "label", "reconcile")
+    return tuple(changes)
 
 
 def _owed(control: Control, card: Card) -> Batch:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 import msgspec
 
 from berth.control.context import Control
+from berth.control.facts import change_card
 from berth.model.card import WHOLE, Share
-from berth.model.change import Change, DoubleGrant, PutAttempt, PutCard, PutJob, PutStack, PutTask, Take
+from berth.model.change import Change, DoubleGrant, PutAttempt, PutJob, PutStack, PutTask, Take
 from berth.model.job import Attempt, Job, Stack, Task
 from berth.model.seen import Life, Observed, SlotObject
 from berth.model.spec import TaskSpec
@@ -125,6 +126,5 @@ async def _grant_again(control: Control, task: Task) -> None:
         except DoubleGrant:
             others = ", ".join(cluster.holders.get(uuid, ()))
             why = f"two live tasks use it: {others} and {task.id}"
-            quarantined = PutCard(msgspec.structs.replace(card, quarantine=why))
             note = control.note("two-holders", f"card {uuid}: {why}", node=card.node, card=uuid, task=task.id)
-            await control.writer.commit((quarantined, note))
+            await change_card(control, uuid, lambda now: msgspec.structs.replace(now, quarantine=why), (note,))  # noqa: B023

@@ -3,11 +3,12 @@
 import msgspec
 
 from berth.control.context import Control
+from berth.control.facts import change_card, change_facts, change_node
 from berth.control.permit import must_be_admin
 from berth.control.rescale import stop_task
 from berth.core.labels import OUTPUT
 from berth.model.card import Card
-from berth.model.change import Change, DropCard, DropNode, PutCard, PutNode
+from berth.model.change import DropCard, DropNode, PutCard
 from berth.model.declared import declared
 from berth.model.errors import BadInput, EngineError, NotFound, Refused, StaleVersion
 from berth.model.node import Node
@@ -47,8 +48,7 @@ async def _write(control: Control, node: Node, changes: dict[str, str | None]) -
     if not changes:
         return
     if not control.engine.capabilities.node_labels or not node.engine_id:
-        extra = {key: value for key, value in {**node.extra, **put}.items() if key not in drop}
-        await control.writer.commit((PutNode(msgspec.structs.replace(node, extra=extra)),))
+        await change_node(control, node.name, lambda now: _kept_here(now, put, drop))
         return
     for _ in range(5):
         try:
@@ -56,12 +56,19 @@ async def _write(control: Control, node: Node, changes: dict[str, str | None]) -
         except StaleVersion:
             await control.refresh()
             continue
-        current = control.cluster.nodes[node.name]
-        labels = {key: value for key, value in {**current.labels, **put}.items() if key not in drop}
-        new = msgspec.structs.replace(current, labels=labels, engine_version=max(version, current.engine_version))
-        await control.writer.commit((PutNode(new),))
+        await change_node(control, node.name, lambda now: _labelled(now, put, drop, version))  # noqa: B023
         return
     raise EngineError.of("label-busy", f"the labels of {node.name} change too fast to be written.", "Try again")
+
+
+def _kept_here(node: Node, put: dict[str, str], drop: tuple[str, ...]) -> Node:
+    extra = {key: value for key, value in {**node.extra, **put}.items() if key not in drop}
+    return msgspec.structs.replace(node, extra=extra)
+
+
+def _labelled(node: Node, put: dict[str, str], drop: tuple[str, ...], version: int) -> Node:
+    labels = {key: value for key, value in {**node.labels, **put}.items() if key not in drop}
+    return msgspec.structs.replace(node, labels=labels, engine_version=max(version, node.engine_version))
 
 
 async def _recount(control: Control, node: Node, count: str) -> None:
@@ -81,9 +88,13 @@ async def _recount(control: Control, node: Node, count: str) -> None:
             f"{', '.join(held)} are in use.",
             f"Wait, or cancel what 'berth cards' shows on {node.name}",
         )
-    changes: list[Change] = [DropCard(uuid) for uuid in sorted(have - wanted.keys())]
-    changes += [PutCard(card) for uuid, card in wanted.items() if uuid not in have]
-    await control.writer.commit(tuple(changes))
+    await change_facts(
+        control,
+        lambda: (
+            *(DropCard(uuid) for uuid in sorted(have - wanted.keys()) if not control.cluster.holders[uuid]),
+            *(PutCard(card) for uuid, card in wanted.items() if uuid not in have),
+        ),
+    )
 
 
 async def drain(
@@ -92,8 +103,8 @@ async def drain(
     """No new work on the node; what runs there finishes, or with `move` is stopped and placed elsewhere."""
     must_be_admin(actor, "drain a node")
     _need_reason(reason, f"berth node drain {name} --reason TEXT")
-    node = msgspec.structs.replace(_node(control, name), drain=reason, drain_move=move, drain_grace_s=grace_s)
-    await _put(control, actor, node, "drained", reason)
+    fields = {"drain": reason, "drain_move": move, "drain_grace_s": grace_s}
+    node = await _put(control, actor, name, "drained", **fields)
     if move:
         for _, task in list(control.cluster.unfinished()):
             if task.node == name and task.state in ("starting", "running"):
@@ -104,9 +115,7 @@ async def drain(
 async def undrain(control: Control, actor: Actor, name: str) -> Node:
     """Let the node take work again; a flag that was raised on it is taken as seen."""
     must_be_admin(actor, "undrain a node")
-    node = msgspec.structs.replace(_node(control, name), drain="", drain_move=False, drain_grace_s=None, flag="")
-    await _put(control, actor, node, "undrained", "")
-    return node
+    return await _put(control, actor, name, "undrained", drain="", drain_move=False, drain_grace_s=None, flag="")
 
 
 async def fence(control: Control, actor: Actor, name: str, reason: str) -> Node:
@@ -120,17 +129,13 @@ async def fence(control: Control, actor: Actor, name: str, reason: str) -> Node:
             f"node {name} answers: fencing says that it is off, and its cards would be given twice.",
             f"To keep new work away from it: berth node drain {name} --reason TEXT",
         )
-    node = msgspec.structs.replace(node, fence=reason)
-    await _put(control, actor, node, "fenced", reason)
-    return node
+    return await _put(control, actor, name, "fenced", fence=reason)
 
 
 async def unfence(control: Control, actor: Actor, name: str) -> Node:
     """Take the node back."""
     must_be_admin(actor, "unfence a node")
-    node = msgspec.structs.replace(_node(control, name), fence="")
-    await _put(control, actor, node, "unfenced", "")
-    return node
+    return await _put(control, actor, name, "unfenced", fence="")
 
 
 async def remove(control: Control, actor: Actor, name: str) -> Node:
@@ -149,7 +154,7 @@ async def remove(control: Control, actor: Actor, name: str) -> Node:
             "node-holds-work", f"cards of {name} are held by work.", f"berth node fence {name} --reason 'it is off'"
         )
     note = control.note("node-removed", f"{name} by {actor.name}", actor=actor.name, node=name)
-    await control.writer.commit((*(DropCard(uuid) for uuid in sorted(uuids)), DropNode(name), note))
+    await change_facts(control, lambda: (*(DropCard(uuid) for uuid in sorted(uuids)), DropNode(name), note))
     control.wake("place", "label")
     return node
 
@@ -157,37 +162,38 @@ async def remove(control: Control, actor: Actor, name: str) -> Node:
 async def adopt_labels(control: Control, actor: Actor, name: str) -> Node:
     """Permit the label writes that were withheld because they would kill work of others."""
     must_be_admin(actor, "permit label writes")
-    node = msgspec.structs.replace(_node(control, name), labels_permitted=True)
-    await _put(control, actor, node, "labels-permitted", "")
-    return node
+    return await _put(control, actor, name, "labels-permitted", labels_permitted=True)
 
 
 async def fence_card(control: Control, actor: Actor, uuid: str, reason: str) -> Card:
     """Keep new work off one card; what runs on it goes on."""
     must_be_admin(actor, "fence a card")
     _need_reason(reason, f"berth card fence {uuid} --reason TEXT")
-    return await _put_card(control, actor, msgspec.structs.replace(_card(control, uuid), fence=reason), "card-fenced")
+    return await _put_card(control, actor, uuid, "card-fenced", fence=reason)
 
 
 async def unfence_card(control: Control, actor: Actor, uuid: str) -> Card:
     """Let the card take work again; a quarantine is lifted, too."""
     must_be_admin(actor, "unfence a card")
-    card = msgspec.structs.replace(_card(control, uuid), fence="", quarantine="")
-    return await _put_card(control, actor, card, "card-unfenced")
+    return await _put_card(control, actor, uuid, "card-unfenced", fence="", quarantine="")
 
 
-async def _put(control: Control, actor: Actor, node: Node, kind: str, reason: str) -> None:
-    text = f"{node.name} by {actor.name}" + (f": {reason}" if reason else "")
-    await control.writer.commit((PutNode(node), control.note(kind, text, actor=actor.name, node=node.name)))
+async def _put(control: Control, actor: Actor, name: str, kind: str, **fields: object) -> Node:
+    reason = str(fields.get("drain") or fields.get("fence") or "")
+    text = f"{_node(control, name).name} by {actor.name}" + (f": {reason}" if reason else "")
+    note = control.note(kind, text, actor=actor.name, node=name)
+    await change_node(control, name, lambda now: msgspec.structs.replace(now, **fields), (note,))
     control.wake("observe", "place", "label", "reconcile", "reclaim")
+    return _node(control, name)
 
 
-async def _put_card(control: Control, actor: Actor, card: Card, kind: str) -> Card:
-    text = f"{card.uuid} by {actor.name}" + (f": {card.fence}" if card.fence else "")
+async def _put_card(control: Control, actor: Actor, given: str, kind: str, **fields: object) -> Card:
+    card = _card(control, given)
+    text = f"{card.uuid} by {actor.name}" + (f": {fields['fence']}" if fields.get("fence") else "")
     note = control.note(kind, text, actor=actor.name, node=card.node, card=card.uuid)
-    await control.writer.commit((PutCard(card), note))
+    await change_card(control, card.uuid, lambda now: msgspec.structs.replace(now, **fields), (note,))
     control.wake("place", "label")
-    return card
+    return _card(control, card.uuid)
 
 
 def _need_reason(reason: str, usage: str) -> None:
