@@ -152,6 +152,11 @@ class Fields:
                 name: Var(self._pair_value(key, name, entry.node), entry.key, self.field(f"{key}.{name}"))
                 for name, entry in node.entries.items()
             }
+        if isinstance(node, Scalar):
+            path = self.field(key)
+            message = f"{key} is {kind(node)}, not a mapping or list."
+            self.report.wrong(node.place, "wrong-type", message, f"Write {key}: {{NAME: value}}", path)
+            return {}
         found = {}
         for n, (text, place) in enumerate(self.strings(key)):
             name, equals, value = text.partition("=")
@@ -191,7 +196,11 @@ class Fields:
         if isinstance(node, Mapping):
             members = Fields(node, self.field(key), self.report)
             for name in node.entries:
-                yield name, members.table(name, section)
+                found = members.node(name)
+                if found is None or isinstance(found, Mapping):
+                    yield name, members.table(name, section)
+                else:
+                    members._mistyped(name, found, "a mapping of keys to values")
 
     def mistyped(self, node: Node, path: str, wanted: str) -> None:
         """Note that a node is of the wrong kind."""
@@ -221,7 +230,7 @@ class Fields:
             hint = f'Quote it: {name}: "{node.written}"' if isinstance(node, Scalar) else f"Write {name}: text"
             message = f"{name} is {kind(node)}, not text or a number."
             self.report.wrong(node.place, "wrong-type", message, hint, path)
-            return ""
+            return node.written if isinstance(node, Scalar) else name
         if node.value is None or isinstance(node.value, str):
             return node.value
         text = shown(node.value)

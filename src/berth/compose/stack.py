@@ -95,7 +95,7 @@ def _version(top: Fields) -> None:
 
 def _services(top: Fields) -> list[tuple[str, Fields]]:
     found = list(top.named("services", keys.SERVICE))
-    if not found:
+    if not found and not top.report.problems:
         top.wrong("services", "no-services", "the files name no service.", "Write services: {NAME: {image: IMAGE}}")
     if len(found) > MOST_SERVICES:
         message = f"{len(found)} services are more than Berth takes in one stack ({MOST_SERVICES})."

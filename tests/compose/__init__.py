@@ -1,0 +1,1 @@
+"""Stack files and job files become drafts."""

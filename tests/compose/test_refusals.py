@@ -1,0 +1,228 @@
+"""What a stack file is refused for, each with its code, place and what to write; a new case is one line."""
+
+import pytest
+
+from berth.model.errors import BadInput, Refused
+from tests.compose.loading import ADMIN, load, problems, wrap
+
+CARDS = "gpus: 1\ndeploy: {restart_policy: {condition: none}}\n"
+STORES = """
+secrets: {s: {external: true}}
+volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("service", "code", "line", "column", "hint"),
+    [
+        # keys
+        ("ports: ['80:80']", "key-not-carried", 4, 5, "later version"),
+        ("cap_add: [A]", "key-not-carried", 4, 5, "later version"),
+        ("mem_limit: 1g", "key-not-carried", 4, 5, "deploy.resources.limits.memory"),
+        ("deploy: {mode: global}", "key-not-carried", 4, 20, "replicated"),
+        ("deploy: {update_config: {parallelism: 1}}", "key-not-carried", 4, 14, "later version"),
+        ("deploy: {placement: {preferences: []}}", "key-not-carried", 4, 26, "later version"),
+        ("x-berth: {queue: a}", "key-not-carried", 4, 15, "later version"),
+        ("x-berth: {tme: 2h}", "unknown-key", 4, 15, "time"),
+        ("enviroment: [A=1]", "unknown-key", 4, 5, "environment"),
+        ("groupadd: [video]", "unknown-key", 4, 5, "group_add"),
+        ("Working-Dir: /a", "unknown-key", 4, 5, "working_dir"),
+        ("deploy: {replica: 2}", "unknown-key", 4, 14, "replicas"),
+        ("deploy: {x-berth: {}}", "unknown-key", 4, 14, "top of the file"),
+        ("deploy: {resources: {limit: {}}}", "unknown-key", 4, 26, "limits"),
+        ("healthcheck: {tests: a}", "unknown-key", 4, 19, "test"),
+        ("networks: {default: {ipv4_address: 1.2.3.4}}", "key-not-carried", 4, 26, "later"),
+        ("volumes: [{type: bind, source: /a, target: /b, bnd: {}}]", "unknown-key", 4, 52, "bind"),
+        # kinds of values
+        ("environment: {A: true}", "wrong-type", 4, 22, 'A: "true"'),
+        ("environment: {A: [1]}", "wrong-type", 4, 22, "text"),
+        ("environment: 5", "wrong-type", 4, 18, "{NAME: value}"),
+        ("hostname: true", "wrong-type", 4, 15, 'hostname: "true"'),
+        ("command: [a, [b]]", "wrong-type", 4, 18, "text"),
+        ("command: {a: b}", "wrong-type", 4, 5, "list"),
+        ("labels: [a: b]", "wrong-type", 4, 14, "text"),
+        ("deploy: []", "wrong-type", 4, 5, "mapping"),
+        ("deploy: {replicas: many}", "wrong-type", 4, 24, "whole number"),
+        ("deploy: {replicas: 1.5}", "wrong-type", 4, 24, "whole number"),
+        ("deploy: {replicas: -1}", "out-of-range", 4, 24, "replicas"),
+        ("tty: maybe", "wrong-type", 4, 10, "true or false"),
+        ("stop_grace_period: 10", "bad-value", 4, 24, "10s"),
+        ("stop_grace_period: soon", "bad-value", 4, 24, "1m30s"),
+        ("shm_size: 1x", "bad-value", 4, 15, "512M"),
+        ("deploy: {resources: {limits: {cpus: two}}}", "bad-value", 4, 41, "0.5"),
+        ("deploy: {resources: {limits: {cpus: '-1'}}}", "bad-value", 4, 42, "0.5"),
+        ("deploy: {restart_policy: {condition: always}}", "bad-value", 4, 42, "on-failure"),
+        ("restart: sometimes", "bad-value", 4, 14, "restart_policy"),
+        ("deploy: {mode: swarm}", "bad-value", 4, 20, "replicated"),
+        ("user: 'a b'", "bad-value", 4, 12, "UID:GID"),
+        ("stop_signal: 'kill it'", "bad-value", 4, 19, "SIGTERM"),
+        ("command: \"a 'b\"", "bad-value", 4, 15, "[a, b]"),
+        ("healthcheck: {test: [curl, x]}", "bad-value", 4, 19, "CMD, curl"),
+        ("healthcheck: {test: a, disable: true}", "bad-value", 4, 37, "Remove"),
+        ("environment: ['=1']", "bad-value", 4, 20, "NAME=value"),
+        # names
+        ("image: Foo/Bar", "bad-image", 3, 12, "foo/bar"),
+        ("image: 'a b'", "bad-image", 3, 13, "REGISTRY"),
+        ("image: ''", "image-missing", 3, 13, "image:"),
+        ("networks: [n]", "undefined-network", 4, 5, "networks: {n: }"),
+        ("networks: {defaul: }", "undefined-network", 4, 5, "default"),
+        ("secrets: [key]", "undefined-secret", 4, 5, "{key: {external: true}}"),
+        ("configs: [c]", "undefined-config", 4, 5, "configs:"),
+        ("volumes: ['data:/d']", "undefined-volume", 4, 16, "volumes: {data: }"),
+        # mounts
+        ("volumes: ['/a:b']", "bad-mount", 4, 16, "/host/path"),
+        ("volumes: ['/a::/b']", "bad-mount", 4, 16, "/host/path"),
+        ("volumes: ['/a:/b:wat']", "bad-mount", 4, 16, "ro"),
+        ("volumes: ['~/a:/b']", "bad-mount", 4, 16, "whole path"),
+        ("volumes: ['./a:/b']", "bad-mount", 4, 16, "whole path"),
+        ("volumes: [{type: npipe, source: a, target: /b}]", "bad-mount", 4, 22, "bind"),
+        ("volumes: [{type: bind, target: /b}]", "bad-mount", 4, 15, "source"),
+        ("volumes: [{type: tmpfs, source: a, target: /b}]", "bad-mount", 4, 37, "source"),
+        ("volumes: [{type: bind, source: /a, target: /b, tmpfs: {}}]", "bad-mount", 4, 52, "tmpfs"),
+        ("volumes: ['/a:/b', '/c:/b/']", "bad-mount", 4, 25, "Remove"),
+        # constraints
+        ("deploy: {placement: {constraints: [node.label.x == a]}}", "bad-constraint", 4, 40, "node.labels.x == a"),
+        ("deploy: {placement: {constraints: ['gpu.model =~ [']}}", "bad-constraint", 4, 54, ""),
+        ("deploy: {placement: {constraints: [node.role = worker]}}", "bad-constraint", 4, 50, "node.role == worker"),
+    ],
+)  # fmt: skip
+def test_a_service(service: str, code: str, line: int, column: int, hint: str) -> None:
+    (problem,) = problems(wrap(service))
+    assert (problem.code, problem.line, problem.column) == (code, line, column)
+    assert hint in problem.hint
+    assert problem.file == "a.yml"
+    assert problem.field.startswith("services.web")
+    assert problem.excerpt == (wrap(service).splitlines()[line - 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "field"),
+    [
+        ("services: {}", "no-services", "services"),
+        ("version: '3'", "no-services", "services"),
+        ("version: '2.4'\nservices: {a: {image: x}}", "version-unsupported", "version"),
+        ("name: a\nservices: {a: {image: x}}", "key-not-carried", "name"),
+        ("service: {a: {image: x}}\nservices: {a: {image: x}}", "unknown-key", "service"),
+        ("services: [a]", "wrong-type", "services"),
+        ("services: {a: x}", "wrong-type", "services.a"),
+        ("services: {a: {build: .}}", "image-missing", "services.a.image"),
+        ("services: {a: }", "image-missing", "services.a.image"),
+        ("services: {a.b: {image: x}}", "bad-service-name", "services.a.b"),
+        ("services: {a-: {image: x}}", "bad-service-name", "services.a-"),
+        (f"services: {{{'a' * 61}: {{image: x}}}}", "name-too-long", f"services.{'a' * 61}"),
+        (f"services: {{{'a' * 57}: {{image: x, deploy: {{replicas: 100}}}}}}", "name-too-long", f"services.{'a' * 57}"),
+        ("services: {web: {image: x, gpus: 1, deploy: {replicas: 2}}, web-2: {image: x}}",
+         "name-taken", "services.web-2"),
+        ("services: {a: {image: x}}\nsecrets: {s: {file: ./f}}", "key-not-carried", "secrets.s.file"),
+        ("services: {a: {image: x}}\nsecrets: {s: }", "key-not-carried", "secrets.s.external"),
+        ("services: {a: {image: x}}\nnetworks: {n: {ipam: {driver: a}}}", "key-not-carried", "networks.n.ipam.driver"),
+        ("services: {a: {image: x}}\nnetworks: {n: {ipam: {config: [{subnet: x}]}}}",
+         "bad-value", "networks.n.ipam.config.0.subnet"),
+        ("services: {a: {image: x}}\nnetworks: {n: {external: {name: a}, name: b}}",
+         "external-name-twice", "networks.n.external"),
+        ("services: {a: {image: x}}\nvolumes: {v: {external: true, driver: d}}",
+         "external-with-settings", "volumes.v.driver"),
+        ("x-berth: {priority: 3}\nservices: {a: {image: x}}", "key-not-carried", "x-berth.priority"),
+    ],
+)  # fmt: skip
+def test_a_file(text: str, code: str, field: str) -> None:
+    found = problems(text)
+    assert [(problem.code, problem.field) for problem in found] == [(code, field)]
+    assert found[0].hint
+    assert found[0].line
+
+
+@pytest.mark.parametrize("text", ["services: {web: {image: x, deploy: {replicas: 2}}, web-2: {image: x}}"])
+def test_native_services_have_no_slots_that_could_meet_another_name(text: str) -> None:
+    assert [draft.native for draft in load(text).drafts] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-a", "a.b", "a" * 63, "é"])
+def test_the_name_of_the_stack(name: str) -> None:
+    (problem, *_) = problems(wrap(""), stack=name)
+    assert (problem.code, problem.field) == ("bad-stack-name", "name")
+
+
+def test_everything_is_told_in_one_go_and_in_every_file() -> None:
+    first = "services: {a: {image: x, tty: maybe, gpus: -1}, b: {imag: x}}\n"
+    found = problems(first, "services: {a: {user: [x]}}\n")
+    assert sorted((problem.code, problem.file) for problem in found) == [
+        ("gpu-count", "a.yml"), ("image-missing", "a.yml"), ("unknown-key", "a.yml"), ("wrong-type", "a.yml"),
+        ("wrong-type", "b.yml"),
+    ]  # fmt: skip
+
+
+def test_files_that_are_no_yaml_are_told_of_together() -> None:
+    found = problems("a:\n\tb: 1\n", b"\xff\xfe", "services: {}\nservices: {}\n")
+    assert [(problem.code, problem.file) for problem in found] == [
+        ("yaml-tab", "a.yml"), ("not-utf-8", "b.yml"), ("duplicate-key", "c.yml"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("service", "code"),
+    [
+        (CARDS + "privileged: true", "privileged-with-cards"),
+        (CARDS + "devices: ['/dev/fuse']", "device-by-hand"),
+        ("devices: ['/dev/nvidia0:/dev/nvidia0']", "device-by-hand"),
+        ("devices: [nvidia.com/gpu=all]", "device-by-hand"),
+        ("volumes: ['/dev/nvidia0:/dev/nvidia0']", "mount-of-cards"),
+        ("volumes: ['/dev/./nvidia0:/x']", "mount-of-cards"),
+        ("volumes: ['/dev:/host-dev']", "mount-of-cards"),
+        ("volumes: ['/dev/dri:/dev/dri']", "mount-of-cards"),
+        ("volumes: ['bad:/x']", "mount-of-cards"),
+        ("volumes: ['/dev/null:/var/run/nvidia-container-devices/all']", "mount-of-cards"),
+        ("volumes: ['v:/var/run//nvidia-container-devices/0']", "mount-of-cards"),
+        ("volumes: [{type: tmpfs, target: /run/nvidia-container-devices/0}]", "mount-of-cards"),
+        ("secrets: [{source: s, target: /var/run/nvidia-container-devices/0}]", "mount-of-cards"),
+        ("labels: {cdi.k8s.io/gpu: nvidia.com/gpu=all}", "card-by-annotation"),
+        ("deploy: {labels: {cdi.k8s.io/gpu: a}}", "card-by-annotation"),
+        (CARDS + "volumes: ['/var/run/docker.sock:/s']", "mount-of-socket"),
+        (CARDS + "volumes: ['/run:/r:ro']", "mount-of-socket"),
+        (CARDS + "volumes: ['/:/host:ro']", "mount-of-socket"),
+    ],
+)  # fmt: skip
+def test_what_would_give_cards_past_the_ledger_is_refused_to_everybody(service: str, code: str) -> None:
+    with pytest.raises(Refused) as caught:
+        load(wrap(service) + STORES, facts=ADMIN)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.file) == (code, "a.yml")
+    assert problem.line >= 3
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("mount", ["/var/run/docker.sock:/s", "/:/host:ro", "/var/run:/r"])
+def test_the_engines_socket_without_cards_is_for_admins_alone(mount: str) -> None:
+    text = wrap(f"volumes: ['{mount}']")
+    with pytest.raises(Refused):
+        load(text)
+    assert load(text, facts=ADMIN).drafts[0].spec.mounts[0].source == mount.split(":")[0]
+
+
+@pytest.mark.parametrize(
+    "mount", ["/dev/shm:/dev/shm", "/dev/infiniband:/dev/infiniband", "/runs:/runs", "/var/runner:/x", "/device:/d"]
+)
+def test_mounts_that_are_nobodys_business(mount: str) -> None:
+    assert one_source(mount) == mount.split(":")[0]
+
+
+def one_source(mount: str) -> str:
+    (draft,) = load(wrap(CARDS + f"volumes: ['{mount}']")).drafts
+    return draft.spec.mounts[0].source
+
+
+def test_variables_that_runtimes_read_are_taken_out() -> None:
+    loaded = load(wrap("environment: [DOCKER_RESOURCE_GPU=GPU-1, AMD_VISIBLE_DEVICES=0, CUDA_VISIBLE_DEVICES=0]"))
+    assert loaded.drafts[0].spec.env == (("CUDA_VISIBLE_DEVICES", "0"),)
+    assert [warning.code for warning in loaded.warnings] == ["gpu-variable", "gpu-variable"]
+
+
+def test_labels_that_berth_writes_are_refused() -> None:
+    (problem,) = problems(wrap("deploy: {labels: [berth.task=x]}"))
+    assert problem.code == "label-reserved"
+
+
+def test_a_mistake_beside_a_refusal_is_bad_input() -> None:
+    with pytest.raises(BadInput) as caught:
+        load(wrap("labels: {cdi.k8s.io/a: b}\ntty: maybe"))
+    assert [problem.code for problem in caught.value.problems] == ["wrong-type", "card-by-annotation"]
