@@ -34,7 +34,8 @@ def load_job(data: bytes, path: str, facts: Facts) -> Draft:
     whole = tree.read(decode(SourceFile(path, data)))
     keys.check(keys.JOB, whole, "", report)
     values = {name: _plain(entry.node, name) for name, entry in whole.entries.items() if name in keys.JOB.carried}
-    where = _Where(dict(_places(whole, "")), whole.place)
+    found = _places(whole, "")
+    where = _Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
     return _draft(_body(values, where, report), facts, where, report)
 
 
@@ -46,9 +47,14 @@ def draft_job(body: JobBody, facts: Facts) -> Draft:
 class _Where:
     """Places of fields, for input that has lines."""
 
-    def __init__(self, places: dict[str, Place], whole: Place | None) -> None:
+    def __init__(self, places: dict[str, Place], whole: Place | None, keys: dict[str, Place] | None = None) -> None:
         self.places = places
         self._whole = whole
+        self._keys = keys or {}
+
+    def key(self, field: str) -> Place | None:
+        """The place of a field's key."""
+        return self._keys.get(field) or self.at(field)
 
     def at(self, field: str) -> Place | None:
         """The place of a field, or of the nearest one around it."""
@@ -263,11 +269,12 @@ def _plain(node: Node, name: str) -> Any:
     return {key: _plain(entry.node, key if name != "env" else "") for key, entry in node.entries.items()}
 
 
-def _places(node: Node, path: str) -> list[tuple[str, Place]]:
+def _places(node: Node, path: str) -> list[tuple[str, Place, Place]]:
+    """(path, place of the key, place of the value) of everything below a node."""
     found = []
     for name, key, child in tree.children(node):
         below = f"{path}.{name}" if path else name
-        found.append((below, child.place if isinstance(child, Scalar) else key))
+        found.append((below, key, child.place if isinstance(child, Scalar) else key))
         found += _places(child, below)
     return found
 
@@ -281,7 +288,8 @@ def _body(values: dict[str, Any], where: _Where, report: Report) -> JobBody:
         except msgspec.ValidationError as error:
             wrong = mistake(error)
             field = re.sub(r"\[(\d+)\]", r".\1", wrong.field)
-            report.wrong(where.at(field), wrong.code, wrong.message, wrong.hint, field or "image")
+            place = where.key(field) if wrong.key else where.at(field)
+            report.wrong(place, wrong.code, wrong.message, wrong.hint, field or "image")
             if not _drop(values, field):
                 values = {"image": _STAND_IN, **(values if "image" not in values else {})}
 

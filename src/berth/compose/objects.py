@@ -13,6 +13,7 @@ from berth.model.job import Network, Volume
 from berth.model.spec import FileRef, NetworkUse
 
 DEFAULT = "default"
+_UNDEFINED = {"networks": "undefined-network", "secrets": "undefined-secret", "configs": "undefined-config"}
 _NAMESPACE = "com.docker.stack.namespace"
 
 
@@ -92,7 +93,7 @@ def _undefined(service: Fields, key: str, name: str, known: Mapping[str, object]
     near = difflib.get_close_matches(name, list(known), 1, 0.6)
     body = "{external: true}" if kind in ("secret", "config") else ""
     hint = f"Write {near[0]}" if near else f"Add at the end: {key}: {{{name[:80]}: {body}}}"
-    service.wrong(key, f"undefined-{kind}", f"the {kind} {name[:80]} is not among the file's {key}.", hint)
+    service.wrong(key, _UNDEFINED[key], f"the {kind} {name[:80]} is not among the file's {key}.", hint)
 
 
 def _external(one: Fields) -> tuple[bool, str]:

@@ -54,24 +54,24 @@ def decode(file: SourceFile) -> Text:
     """The text of a file, without a byte order mark. Raises BadInput for what is too big, binary or not UTF-8."""
     data = file.data
     if len(data) > MOST_BYTES:
-        raise _refused(file, 0, "file-too-big", f"the file has {len(data)} bytes; at most {MOST_BYTES} are read.")
+        raise _unread(file, 0, "file-too-big", f"the file has {len(data)} bytes; at most {MOST_BYTES} are read.")
     if data[:2] in _BOMS:
-        raise _refused(file, 1, "not-utf-8", "the file is UTF-16, not UTF-8.", "Save it as UTF-8.")
+        raise _unread(file, 1, "not-utf-8", "the file is UTF-16, not UTF-8.", "Save it as UTF-8.")
     zero = data.find(b"\0")
     if zero >= 0:
-        raise _refused(file, _line(data, zero), "not-text", "the file is binary, not text.", "Name the YAML file.")
+        raise _unread(file, _line(data, zero), "not-text", "the file is binary, not text.", "Name the YAML file.")
     try:
         return Text(file.path, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         at = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[at : error.start].decode("utf-8", "replace")) + 1
         message = f"the byte 0x{data[error.start]:02x} at column {column} is not UTF-8."
-        raise _refused(file, _line(data, error.start), "not-utf-8", message, "Save the file as UTF-8.") from None
+        raise _unread(file, _line(data, error.start), "not-utf-8", message, "Save the file as UTF-8.") from None
 
 
 def _line(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
 
 
-def _refused(file: SourceFile, line: int, code: str, message: str, hint: str = "Name a smaller file.") -> BadInput:
+def _unread(file: SourceFile, line: int, code: str, message: str, hint: str = "Name a smaller file.") -> BadInput:
     return BadInput(Problem(code=code, message=message, hint=hint, file=file.path, line=line))

@@ -33,6 +33,11 @@ CODES: dict[str, str] = {
         "The file given by --ca (or kept by `berth login`) cannot be read or is no certificate in PEM form. Name "
         "the PEM file of the authority that signed the server's certificate."
     ),
+    "bad-card": (
+        "A name in device_ids, NV_GPU or NVIDIA_VISIBLE_DEVICES is not that of a card. A card is named by its "
+        "index on the node (0), its full UUID (GPU-... or MIG-...), or NODE/INDEX. `berth cards` lists them all; "
+        "to take any card, ask for a number instead: count: 2."
+    ),
     "bad-certificate": (
         "The files given by --tls-cert and --tls-key cannot be read, are not in PEM form, or do not belong together. "
         "The certificate's file holds the server's own certificate first, then its chain; the key's file is not "
@@ -47,13 +52,42 @@ CODES: dict[str, str] = {
         "Lists come in pages, and `next` of one page names the following one. What was sent back is no such word, or "
         "comes from another list. Send `next` as it was, with the same query, or leave `cursor` out and begin anew."
     ),
+    "bad-image": (
+        "The name of the image is not one that an engine accepts. It is [REGISTRY/]NAME[:TAG] with small letters "
+        "in NAME, or NAME@DIGEST. Nothing was created."
+    ),
+    "bad-job-name": (
+        "A job's name has letters and digits, and - _ . between them, at most 63 characters. Leave it out to get "
+        "one made up."
+    ),
+    "bad-json": (
+        "The body of the request is not JSON. Send one job as an object or several as a list, in UTF-8; a job "
+        "file in YAML goes with the content type application/yaml."
+    ),
+    "bad-mount": (
+        "A mount cannot be read. The short form is /host/path:/path, NAME:/path or /path, with :ro at the end "
+        "where it is only read; the long form needs type, target, and for a bind a source. A relative path starts "
+        "at the directory of the client, which must be known; a path on the nodes is better written whole."
+    ),
     "bad-request": (
         "The request is not as the API takes it: a missing or misspelled field, a value of another type, or a body "
         "that is not JSON. The message names the field. All paths and bodies are described at /v1/openapi.json."
     ),
+    "bad-service-name": (
+        "The engine accepts no such name for a service: letters, digits, - and _, no dot, and a letter or digit "
+        "at the end. Rename the service in the file."
+    ),
     "bad-settings": (
         "The file in which `berth login` and `berth up` keep the server's address cannot be read or is not JSON. "
         "Remove it and log in again with `berth login URL`."
+    ),
+    "bad-stack-name": (
+        "A stack's name has letters, digits, - and _, begins with a letter or digit, and leaves room for the "
+        "names of its services (63 characters together). Give another name to `berth stack deploy`."
+    ),
+    "bad-template": (
+        "A dollar sign begins something that is no variable. Variables are $NAME, ${NAME}, ${NAME:-default}, "
+        "${NAME:?message}, ${NAME:+other}; a dollar sign itself is written $$."
     ),
     "bad-time": (
         "A time is written as a duration before now (`10m`, `1h30m`, `45s`, `2d`) or as RFC 3339 "
@@ -68,6 +102,10 @@ CODES: dict[str, str] = {
         "The command line itself is wrong: a verb, a flag or a value that does not exist, or one that is missing. "
         "Type what stands after the arrow; `berth VERB --help` lists the flags of a verb with an example."
     ),
+    "bad-value": (
+        "A value has the right kind but cannot be used: a time without a unit, a size that is none, a word that "
+        "the key does not know. The message names the place, and what to write stands after the arrow."
+    ),
     "body-too-large": (
         "The server takes bodies up to 32 MiB. Split a list of jobs into several, and keep data out of stack files: "
         "mount it as a volume or put it into the image."
@@ -76,6 +114,10 @@ CODES: dict[str, str] = {
         "Berth met something that its authors did not foresee. Run the command again with BERTH_DEBUG=1 before it "
         "and report what it shows together with the version that the message names. The server and running work "
         "are not affected by it."
+    ),
+    "card-by-annotation": (
+        "A label that begins with cdi.k8s.io/ asks the container runtime for devices itself, past Berth's ledger, "
+        "so two tasks could meet on one card. Remove it and ask with deploy.resources.reservations.devices."
     ),
     "card-lost": (
         "The driver lists a card that no longer answers: it fell off the bus, or has to be reset. "
@@ -95,28 +137,134 @@ CODES: dict[str, str] = {
         "The connection broke while the server was answering, so it is not known whether the call had an effect. "
         "Look with `berth jobs` or `berth events`, then type the command again where it is needed."
     ),
+    "count-and-device-ids": (
+        "A device has both count and device_ids. count means any so many cards, device_ids means exactly these, "
+        "so one of them must go."
+    ),
     "declared-label": (
         "A gpu.* label on a node without an agent has a value that says nothing about cards. "
         "gpu.count and gpu.free are whole numbers, gpu.cards is a list of indices such as 2,3, gpu.memory is MiB or "
         "carries a unit. Correct it with `berth node label NODE KEY=VALUE`."
     ),
+    "device-by-hand": (
+        "An entry under devices gives a device node, or goes with a service that has cards, past Berth's ledger. "
+        "Remove it: Berth puts the granted cards into the container. Other devices are ignored, as docker stack "
+        "deploy ignores them."
+    ),
+    "device-capabilities": (
+        "A device under reservations must say what it is for. Only graphics cards are carried: write "
+        "capabilities: [gpu]."
+    ),
+    "device-driver": (
+        "Devices are asked for with driver: nvidia or without a driver. Berth itself chooses between CDI and the "
+        "NVIDIA runtime on each node, so names such as nvidia.com/gpu=0 are not taken."
+    ),
+    "dotenv-used": (
+        "A variable was filled from the .env file beside the first stack file. Berth reads it as Compose does; "
+        "docker stack deploy does not, so there the variable would be empty. Export it in the shell to have the "
+        "same everywhere."
+    ),
+    "duplicate-card": (
+        "One card is named twice for one task. Name each card once, or ask for a number of cards with count."
+    ),
+    "duplicate-key": (
+        "A key stands twice in one mapping of a YAML file, so one of them would be lost in silence. Remove one; "
+        "keys that come from an anchor (<<: *name) may be written again."
+    ),
     "engine-away": (
         "The agent cannot reach the Docker daemon of its own node. It still reports cards, but sees no containers. "
         "Check that dockerd runs, that DOCKER_HOST names its socket, and that the agent's user may open it."
+    ),
+    "env-file-line": (
+        "A line of an env_file or of .env is not NAME=value. Lines that begin with # and empty ones are skipped; "
+        "a name has no spaces."
+    ),
+    "env-file-missing": (
+        "The stack file names an env_file that the client does not find. The path starts at the directory of the "
+        "first stack file."
+    ),
+    "external-name-twice": (
+        "An object has both external.name and name. The first is the old form of the second: keep external: true "
+        "and name."
+    ),
+    "external-with-settings": (
+        "An external volume exists already, so its driver, options and labels cannot be set from here. Remove "
+        "them, or remove external."
+    ),
+    "file-too-big": (
+        "The file is larger than a stack or job file can be, so it was not read. Check that the right file was named."
+    ),
+    "gpu-assumed": (
+        "runtime: nvidia or NVIDIA_VISIBLE_DEVICES=all says that cards are wanted, but not how many. Berth takes "
+        "it as one card and binds exactly that. Say the number with deploy.resources.reservations.devices and "
+        "count: N, or count: all for every matching card of one node."
+    ),
+    "gpu-contradiction": (
+        "Two structured fields (devices, gpus, generic_resources) ask for different cards. Keep one of them. "
+        "Environment variables never contradict: they give way, with a warning."
+    ),
+    "gpu-count": (
+        "The number of cards is not a whole number from 0 up, or all. 0 is a job without cards; all means every "
+        "matching card of one node. Shares of a card come with a later version."
+    ),
+    "gpu-overwritten": (
+        "An environment variable asked for cards, but a field that ranks above it asked for something else and "
+        "counts. The order is devices, generic_resources, NV_GPU, a list in NVIDIA_VISIBLE_DEVICES, gpu.free >= "
+        "N, gpu.task=true. Berth sets NVIDIA_VISIBLE_DEVICES to the granted cards; remove yours to silence this."
+    ),
+    "gpu-variable": (
+        "A variable that container runtimes read as a request for devices was taken out of the environment: only "
+        "Berth says which cards a container sees. Ask for cards with deploy.resources.reservations.devices."
+    ),
+    "image-missing": (
+        "A service or job has no image. Berth builds none, and neither does docker stack deploy: build and push "
+        "it, then write image: REGISTRY/NAME:TAG."
+    ),
+    "key-ignored": (
+        "docker stack deploy reads this key and does nothing with it, and so does Berth; the service runs without "
+        "it. Remove the key to silence this."
+    ),
+    "key-not-carried": (
+        "The key is right but this version of Berth does not carry it yet, and it drops nothing in silence. Do "
+        "what stands after the arrow, or leave the key out."
     ),
     "key-reused": (
         "An Idempotency-Key stands for one request for a day: the same request under it gives the first answer again, "
         "another one is refused. Use a new random key for every new request, as the command line does."
     ),
     "key-too-long": ("An Idempotency-Key has at most 255 characters. A random word of 32 is enough."),
+    "label-reserved": (
+        "Labels that begin with berth. are those by which Berth finds its own objects again. Give yours another name."
+    ),
     "method-not-allowed": (
         "The path is there, but not with this method: for example, a job is cancelled with DELETE, not with POST. The "
         "header Allow of the answer lists the methods; /v1/openapi.json describes them."
+    ),
+    "mount-of-cards": (
+        "A mount would give the container device nodes of cards, or ask NVIDIA's runtime for some, past Berth's "
+        "ledger. Remove it and ask for cards with deploy.resources.reservations.devices or --gpus."
+    ),
+    "mount-of-socket": (
+        "A mount contains the socket of the container engine. Whoever has it can start containers with any card, "
+        "so it is refused with cards, and to everybody but admins without. Mount only the paths that the program "
+        "needs."
+    ),
+    "name-taken": (
+        "Slot N of a service is named STACK_SERVICE-N on the engine, and another service of the stack has that "
+        "name. Rename one of the two services."
+    ),
+    "name-too-long": (
+        "The engine takes names of at most 63 characters, and a slot's name is STACK_SERVICE-N. Shorten the name "
+        "of the stack or of the service."
     ),
     "no-server": (
         "Nothing answers at the address of the server. Start one with `berth up`, or name the one that you mean: "
         "`berth login URL` keeps it, `--server URL` and BERTH_SERVER name it for one call. On another machine "
         "look at its firewall, and at `berth up --listen`."
+    ),
+    "no-services": (
+        "The stack files name no service, so there is nothing to run. A stack file has services: with a name and "
+        "at least an image under it."
     ),
     "no-such-path": (
         "The API has nothing at this path. Check for a misspelled part, and that the version is in front (/v1/...). A "
@@ -134,6 +282,19 @@ CODES: dict[str, str] = {
         "While deploying a stack the server asked for a file or a shell variable that the stack files do not "
         "name. The client sends only what the files name, so it stopped and nothing was sent. Check that you "
         "speak to your own server: `berth version`."
+    ),
+    "not-text": (
+        "The file holds bytes that no text has, so it is not a YAML file, or it was damaged. Check that the right "
+        "file was named."
+    ),
+    "not-utf-8": (
+        "The file is not UTF-8, the only encoding that stack and job files have. Save it as UTF-8 in the editor, "
+        "or convert it: iconv -f latin1 -t utf-8 FILE."
+    ),
+    "number-rewritten": (
+        "A value in environment or labels is a number without quotes, and numbers reach the container in their "
+        "shortest form, as with docker stack deploy: 3.10 arrives as 3.1, 0777 as 511. Quote it to keep it as it "
+        "is written."
     ),
     "nvidia-bindings-missing": (
         "NVIDIA cards are read through the Python package nvidia-ml-py, which is not installed here. "
@@ -154,6 +315,20 @@ CODES: dict[str, str] = {
     "nvidia-no-answer": (
         "A call to the NVIDIA driver has not come back for a long time, or ended in an error of the driver itself. "
         "Run `nvidia-smi` on the node: when it hangs too, the node has to be restarted. The agent goes on trying."
+    ),
+    "out-of-range": ("A number is smaller or larger than the key allows. The message names the limits."),
+    "privileged-with-cards": (
+        "privileged opens every device of the node to the container, so it would see cards that were given to "
+        "others. Remove it; a program that needs one capability rarely needs all of them."
+    ),
+    "restart-default": (
+        "A service without deploy.restart_policy gets Docker's default: it runs again whenever it ends, even "
+        "after success, and keeps its cards. For training write condition: on-failure with max_attempts; for one "
+        "run, condition: none."
+    ),
+    "restart-no": (
+        'docker stack deploy takes restart: "no" for its default, which is to restart always, and so does Berth. '
+        "What you mean is deploy.restart_policy: {condition: none}."
     ),
     "simulate-spec": (
         "The text after --simulate is not understood. Write NODE=MODEL:COUNT, more models of a node joined by +, "
@@ -195,6 +370,23 @@ CODES: dict[str, str] = {
         "with `berth login URL`, or name the right file with `--token-file FILE`. A server restored from a backup may "
         "have forgotten younger tokens."
     ),
+    "too-many-services": ("One stack has more services than Berth takes. Split the file into several stacks."),
+    "undefined-config": (
+        "A service names a config that the file does not declare. Add it at the end of the file: configs: {NAME: "
+        "{external: true}}."
+    ),
+    "undefined-network": (
+        "A service names a network that the file does not declare. Add it at the end of the file: networks: "
+        "{NAME: }, or with external: true when it exists already."
+    ),
+    "undefined-secret": (
+        "A service names a secret that the file does not declare. Add it at the end of the file: secrets: {NAME: "
+        "{external: true}}."
+    ),
+    "undefined-volume": (
+        "A service mounts a volume that the file does not declare. Add it at the end of the file: volumes: {NAME: "
+        "}. A path of the host begins with / or ./"
+    ),
     "unknown-card": (
         "A card is asked for by a name that no known node has. Cards are named by their index on a node (`0`), by "
         "NODE/INDEX, or by their full UUID; a shortened UUID is not taken. `berth cards --json` lists them; a number "
@@ -203,6 +395,11 @@ CODES: dict[str, str] = {
     "unknown-code": (
         "There is no error code of this name in this version. `berth explain` without a code lists all of them."
     ),
+    "unknown-key": (
+        "No stack or job file has a key of this name at this place. Write the one that stands after the arrow; "
+        "keys of your own begin with x-."
+    ),
+    "unknown-queue": ("There is no queue of this name. Until queues are configured there is one, named default."),
     "unreadable-file": (
         "A file that was named on the command line cannot be read, or is far larger than such a file can be. "
         "Check the path and its permissions; `-` stands for standard input where the verb says so."
@@ -212,14 +409,63 @@ CODES: dict[str, str] = {
         "Name the file of the authority with `--ca FILE` (`berth login URL --ca FILE` keeps it), or use the name "
         "that the certificate is for."
     ),
+    "variable-required": (
+        "The file says ${NAME:?message}: it cannot be deployed without this variable. Set it in front of the "
+        "command: NAME=value berth stack deploy ..."
+    ),
+    "variable-unset": (
+        "A variable is set neither in the shell nor in .env, so it counts as empty, as with docker stack deploy. "
+        "Set it, or give a default: ${NAME:-default}."
+    ),
     "vendor-unknown": (
         "--vendor takes auto, nvidia, declared or simulated. declared needs --cards FILE on an agent; "
         "simulated needs --simulate SPEC or --cards FILE."
+    ),
+    "version-unsupported": (
+        "The file's version is not 3, the one that docker stack deploy takes. Files for Compose 2 keep resources "
+        'elsewhere (mem_limit), so they are not guessed at: write version: "3.8" or leave it out, and use '
+        "deploy.resources."
     ),
     "wrong-cards": (
         "After its start a container saw other cards than Berth had granted, so it was stopped and its node flagged. "
         "The message names the cause: privileged mode, a device or cgroup rule of its own, or a container toolkit that "
         "maps UUIDs to other cards. Mend that on the node, then `berth requeue JOB`."
+    ),
+    "wrong-type": (
+        "A value is of another kind than its key takes: true where text is wanted, a list where a mapping is. "
+        "Quote words such as true, and numbers that are meant as text."
+    ),
+    "yaml-alias": (
+        "*name stands for a part of the file that &name marked before. There is no such mark above, or the alias "
+        "is inside the very part that it names."
+    ),
+    "yaml-documents": (
+        "A line --- begins a second document, but a stack or job file is one document. Put the rest into a file "
+        "of its own and give it with another -c."
+    ),
+    "yaml-empty": ("The file holds nothing but comments or blanks. Check that the right file was named and saved."),
+    "yaml-key": ("A key is a list or a mapping, or begins with [ or { without quotes. Quote it."),
+    "yaml-merge": ("<< takes in the keys of another mapping, so it wants *name of a mapping, or a list of them."),
+    "yaml-syntax": (
+        "The file is not YAML at the place that the message names; often the cause is a line above it: a quote or "
+        "bracket that is not closed, or keys that are not aligned. Values that begin with @ ` % & * ! need "
+        "quotes."
+    ),
+    "yaml-tab": (
+        "YAML indents with spaces; a tab there is an error. Replace it by spaces, and let the editor do so for "
+        ".yml files."
+    ),
+    "yaml-tag": ("A value carries a tag (! or !!) that is not one of YAML's own. Remove the tag."),
+    "yaml-too-big": (
+        "With its aliases written out the file has more values than can be meant. Split it, or use fewer aliases "
+        "of aliases."
+    ),
+    "yaml-too-deep": (
+        "Lists and mappings stand inside each other more than 100 levels deep. Most often a bracket is not closed."
+    ),
+    "yaml-top": (
+        "A stack or job file is a mapping: keys with values, such as services: or image:. This one holds a list "
+        "or a single word."
     ),
 }
 """Code -> two to four sentences with the remedy."""
