@@ -210,6 +210,13 @@ class Engine(Protocol):
         """Leave; what runs goes on."""
         ...
 
+    async def claim(self, cluster: str, now: float) -> str:
+        """Hold the engine for this cluster, again every 20 s; "" or the id of another Berth that holds it.
+
+        `now` (seconds since the epoch) of 0 gives it up. An engine that one data folder guards has nothing to claim.
+        """
+        ...
+
     async def observe(self) -> Observed:
         """One whole, consistent look: every life and object that carries Berth's labels of any cluster."""
         ...

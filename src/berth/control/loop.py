@@ -13,13 +13,14 @@ from berth.control.rebuild import rebuild
 from berth.control.reclaim import Reclaimer
 from berth.control.reconcile import Reconciler
 from berth.model.change import Superseded
-from berth.model.errors import BerthError, EngineError
+from berth.model.errors import BerthError, EngineError, Refused
 from berth.model.seen import Life, Observed
 
 BUSY_S = 0.2
 """Between two looks while something starts, stops, or runs while others wait, on an engine that gives no hints."""
 CALM_S = 1.0
 IDLE_S = 3.0
+CLAIM_S = 20.0
 LABEL_PACE_S = 0.1
 
 
@@ -38,6 +39,7 @@ class Loop:
 
     async def begin(self) -> None:
         """Look, bring nodes and tasks in line, then start all controllers. Raises EngineError when it cannot look."""
+        await self._claim()
         await self.look()
         assert self.control.look is not None
         await rebuild(self.control, self.control.look)
@@ -58,6 +60,7 @@ class Loop:
             self._tasks.append(asyncio.create_task(work, name=name))
         self._tasks += [
             asyncio.create_task(self._hints(), name="hints"),
+            asyncio.create_task(self._claiming(), name="claim"),
             asyncio.create_task(self._alarm(), name="alarm"),
         ]
         self.control.wake("place", "label", "reclaim")
@@ -67,6 +70,8 @@ class Loop:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(BerthError):
+            await self.control.engine.claim(self.control.settings.cluster_id, 0.0)
         await self.control.calls.close()
         await self.control.keeper.close()
 
@@ -79,6 +84,28 @@ class Loop:
         control.look = look
         control.cluster.natives = _natives(look)
         control.looked.set()
+
+    async def _claim(self) -> None:
+        """Hold the engine for this cluster. Raises Refused when another Berth holds it."""
+        other = await self.control.engine.claim(self.control.settings.cluster_id, self.control.clock.now())
+        if other:
+            raise Refused.of(
+                "engine-taken",
+                f"another Berth ({other}) manages this {self.control.engine.name}: two would give its cards twice.",
+                "Stop that one (a minute after it was killed its claim is void), or use its data folder: --data DIR",
+            )
+
+    async def _claiming(self) -> None:
+        while True:
+            await self.control.clock.sleep(CLAIM_S)
+            try:
+                await self._claim()
+            except Refused as error:
+                self._log(str(error))
+                self.superseded.set()
+                return
+            except EngineError as error:
+                self.control.trouble(str(error))
 
     async def _observing(self) -> None:
         bell = self.control.bell("observe")

@@ -72,6 +72,10 @@ class DockerEngine:
         await self._ears.close()
         await self._docker.close()
 
+    async def claim(self, cluster: str, now: float) -> str:  # noqa: ARG002
+        """Nothing to claim: the data folder's lock guards it."""
+        return ""
+
     async def observe(self) -> Observed:
         """The host and all its containers, those that are still being started included."""
         began = self._clock.monotonic()

@@ -63,6 +63,10 @@ class SimulatedEngine:
         self._ring()
         self._state.close()
 
+    async def claim(self, cluster: str, now: float) -> str:  # noqa: ARG002
+        """Nothing to claim: it lives in this process."""
+        return ""
+
     async def observe(self) -> Observed:
         """The same value again while nothing changed."""
         began = self._clock.monotonic()

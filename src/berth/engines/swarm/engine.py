@@ -11,6 +11,7 @@ from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
 from berth.engines.swarm import records, refusals, wanted
+from berth.engines.swarm.claim import claim
 from berth.engines.swarm.files import Files
 from berth.engines.swarm.look import Look
 from berth.engines.swarm.signals import Signals
@@ -64,6 +65,10 @@ class SwarmEngine:
         """Leave; what runs goes on."""
         await self._ears.close()
         await self._docker.close()
+
+    async def claim(self, cluster: str, now: float) -> str:
+        """Hold the Swarm, so that no second Berth counts its cards."""
+        return await claim(self._docker, cluster, now)
 
     async def observe(self) -> Observed:
         """Nodes, services and tasks, asked for at one moment.
