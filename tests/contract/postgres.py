@@ -4,6 +4,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -41,18 +42,18 @@ def _serve(folder: Path) -> Iterator[str]:
     password, data = secrets.token_hex(8), folder / "data"
     (folder / "password").write_text(password)
     shutil.chown(folder / "password", user)
-    made = [BINARIES / "initdb", "-D", data, "-U", "berth", "-A", "scram-sha-256", "--pwfile", folder / "password",
-            "-E", "UTF8", "--locale", "C", "--no-sync"]  # fmt: skip
+    made = [f"{BINARIES}/initdb", "-D", str(data), "-U", "berth", "-A", "scram-sha-256", "--no-sync"]
+    made += ["--pwfile", f"{folder}/password", "-E", "UTF8", "--locale", "C"]
     subprocess.run(made, check=True, user=user, stdout=subprocess.DEVNULL, timeout=60, cwd=folder)
     port = _free_port()
-    command = [BINARIES / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", folder, "-F"]
+    command = [f"{BINARIES}/postgres", "-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", str(folder), "-F"]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(command, user=user, stdout=subprocess.DEVNULL, stderr=log, cwd=folder)
     try:
         _wait(server, port, folder / "log")
         yield f"postgresql://berth:{password}@127.0.0.1:{port}"
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGQUIT)  # at once, without writing out what is thrown away
         try:
             server.wait(10)
         except subprocess.TimeoutExpired:
@@ -70,7 +71,7 @@ def _free_port() -> int:
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until and server.poll() is None:
-        ready = [BINARIES / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+        ready = [f"{BINARIES}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
         if subprocess.run(ready, check=False).returncode == 0:
             return
         time.sleep(0.05)

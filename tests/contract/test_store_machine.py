@@ -111,5 +111,5 @@ def _plain(loaded: Loaded) -> object:
 
 TestStores = Stores.TestCase
 TestStores.settings = settings(
-    max_examples=30, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
 )
