@@ -5,7 +5,7 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ from tests.testbed.image import IMAGE
 from tests.testbed.lab import Lab
 from tests.testbed.swarm import Swarm
 
+T = TypeVar("T")
 CLUSTER = "contract"
 PATIENCE_S = 20.0
 _numbers = itertools.count(1)
@@ -110,7 +111,9 @@ class Desk:
         wanted = TaskSpec(image=spec.pop("image", IMAGE), command=command or ("sleep", "600"), **spec)
         job = Job(id=f"id-{name}", name=engine_name, engine_name=engine_name, spec=wanted, stack=stack, user="ann")
         job = msgspec.structs.replace(job, service=name if stack else "")
-        held = tuple(Card(uuid=f"GPU-{name}-{i}", node="", index=i, vendor="simulated", model="X") for i in range(cards))
+        held = tuple(
+            Card(uuid=f"GPU-{name}-{i}", node="", index=i, vendor="simulated", model="X") for i in range(cards)
+        )
         return Launch(
             cluster=CLUSTER,
             job=job,
@@ -180,9 +183,15 @@ def code(error: BaseException) -> str:
     return error.problems[0].code
 
 
-def again(launch: Launch, **changes: Any) -> Launch:
-    """The same launch with other fields."""
-    return msgspec.structs.replace(launch, **changes)
+def again(value: T, **changes: Any) -> T:
+    """The same value with other fields."""
+    return msgspec.structs.replace(value, **changes)
+
+
+def only(found: list[T]) -> T | None:
+    """The only one, or None."""
+    assert len(found) <= 1
+    return found[0] if found else None
 
 
 def stack_of(launch: Launch, *networks: str) -> tuple[Launch, Stack]:

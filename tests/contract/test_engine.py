@@ -1,14 +1,20 @@
 """One suite for every engine: the same promises on Debian's Docker and today's, alone and as a Swarm, and simulated."""
 
 import asyncio
+import json
+import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
-from berth.model.errors import EngineError, StaleVersion
+from berth.model.errors import EngineError, Refused, StaleVersion
+from berth.model.job import Network
 from berth.model.launch import Handle
+from berth.model.spec import FileRef, Healthcheck, Limits, Mount, NetworkUse, Request, Restart, TaskSpec
 from tests.contract import beds
-from tests.contract.beds import Bed, Desk, again, code, lives, named, objects
+from tests.contract.beds import Bed, Desk, again, code, lives, named, objects, only
+from tests.testbed.image import IMAGE, IMAGE_GPU, IMAGE_TERM
 from tests.testbed.lab import Lab
 
 BEDS = {
@@ -119,7 +125,7 @@ async def test_a_start_by_another_engine_object_is_the_same_attempt(desk: Desk, 
 
 async def test_a_name_that_somebody_else_holds_is_refused(desk: Desk, bed: Bed) -> None:
     launch = desk.launch()
-    mine = again(launch, task="other.1", job=again_job(launch, "other"))
+    mine = again(launch, task="other.1", job=again(launch.job, id="other"))
     await desk.engine.start(launch)
     await desk.life(launch)
     with pytest.raises(EngineError) as refused:
@@ -162,7 +168,9 @@ async def test_the_next_attempt_follows_on_the_same_slot(desk: Desk) -> None:
     first = await desk.life(launch, "exited")
     await asyncio.sleep(1)
     seen = await desk.look()
-    handle = Handle(object_id=found.id, object_version=found.version) if (found := one(objects(seen, launch))) else None
+    handle = (
+        Handle(object_id=found.id, object_version=found.version) if (found := only(objects(seen, launch))) else None
+    )
     second = again(launch, attempt=2, handle=handle, spec=desk.launch().spec)
     await desk.engine.start(second)
     life = await desk.life(second)
@@ -177,7 +185,9 @@ async def test_a_stopped_slot_starts_again(desk: Desk) -> None:
     await desk.engine.start(launch)
     await desk.engine.stop(named(await desk.life(launch)), 1.0)
     seen = await desk.gone(launch)
-    handle = Handle(object_id=found.id, object_version=found.version) if (found := one(objects(seen, launch))) else None
+    handle = (
+        Handle(object_id=found.id, object_version=found.version) if (found := only(objects(seen, launch))) else None
+    )
     second = again(launch, attempt=2, handle=handle)
     await desk.engine.start(second)
     await desk.life(second)
@@ -216,7 +226,9 @@ async def test_a_prepared_slot_waits_and_starts(desk: Desk) -> None:
     seen = await desk.look()
     assert not [life for life in seen.lives if life.task == launch.task]
     assert [found.attempt for found in objects(seen, launch)] == ([0] if desk.slots else [])
-    handle = Handle(object_id=found.id, object_version=found.version) if (found := one(objects(seen, launch))) else None
+    handle = (
+        Handle(object_id=found.id, object_version=found.version) if (found := only(objects(seen, launch))) else None
+    )
     await desk.engine.start(again(launch, handle=handle))
     life = await desk.life(launch)
     assert life.node == desk.node.engine_id
@@ -235,7 +247,7 @@ async def test_a_start_with_an_old_version_does_nothing(desk: Desk) -> None:
     await desk.life(launch)
     with pytest.raises(StaleVersion):
         await desk.engine.start(again(launch, attempt=2, handle=handle))
-    assert one(objects(await desk.look(), launch)).attempt == 1
+    assert only(objects(await desk.look(), launch)).attempt == 1
 
 
 async def test_a_slot_removed_while_it_waits_never_starts(desk: Desk) -> None:
@@ -253,18 +265,371 @@ async def test_what_the_job_runs_can_be_read_back(desk: Desk) -> None:
     launch = desk.launch(env=(("EPOCHS", "10"), ("SECRET_NAME", "x=y"), ("UNSET", None)))
     await desk.engine.start(launch)
     life = await desk.life(launch)
-    found = one(objects(await desk.look(), launch))
+    found = only(objects(await desk.look(), launch))
     assert (found.spec if found else life.spec) == launch.spec
     assert "x=y" not in str(found.labels if found else life.labels)
 
 
-def one(found):  # type: ignore[no-untyped-def]
-    """The only one, or None."""
-    assert len(found) <= 1
-    return found[0] if found else None
+# Persons beside Berth
 
 
-def again_job(launch, key):  # type: ignore[no-untyped-def]
-    import msgspec
+async def test_a_kill_by_a_person_is_told_apart(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("nobody else can reach the simulated engine")
+    launch = desk.launch()
+    await desk.engine.start(launch)
+    life = await desk.life(launch)
+    bed.person("kill", life.container_id)
+    over = await desk.life(launch, "exited")
+    assert over.killed
+    assert over.exit_code == 137
 
-    return msgspec.structs.replace(launch.job, id=key)
+
+async def test_a_container_removed_by_a_person_has_ended(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("nobody else can reach the simulated engine")
+    launch = desk.launch(cards=1)
+    await desk.engine.start(launch)
+    life = await desk.life(launch)
+    bed.person("rm", "-f", life.container_id)
+    over = await desk.life(launch, "exited")
+    assert over.killed
+    assert over.cards == life.cards
+    await desk.engine.remove(named(over))
+    await desk.until(lambda seen: not lives(seen, launch))
+
+
+async def test_a_service_removed_by_a_person_holds_its_cards_until_its_container_is_gone(desk: Desk, bed: Bed) -> None:
+    if bed.kind != "swarm":
+        pytest.skip("there are no services here")
+    launch = desk.launch(image=IMAGE_TERM, cards=1, stop_grace_s=2.0)
+    await desk.engine.start(launch)
+    life = await desk.life(launch)
+    bed.person("service", "rm", launch.name)
+    seen = await desk.until(lambda seen: not objects(seen, launch))
+    assert [(one.state, one.cards) for one in lives(seen, launch)] == [("running", life.cards)]
+    await desk.gone(launch)
+
+
+async def test_what_others_run_with_cards_is_seen(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("nobody else can reach the simulated engine")
+    make = ("service", "create", "-d", "--no-resolve-image") if bed.kind == "swarm" else ("run", "-d")
+    drop = ("service", "rm") if bed.kind == "swarm" else ("rm", "-f")
+    names = ("theirs-named", "theirs-all", "theirs-none", "theirs-image")
+    said = (["-e", "NV_GPU=0,1"], ["-e", "NVIDIA_VISIBLE_DEVICES=all"], ["-e", "NVIDIA_VISIBLE_DEVICES=void"], [])
+    try:
+        for name, words in zip(names, said, strict=True):
+            bed.person(*make, "--name", name, *words, IMAGE_GPU if name == "theirs-image" else IMAGE)
+        seen = await desk.until(lambda seen: sum(bool(one.nodes) for one in seen.others) >= 4)
+        found = {one.name: (one.takes_cards, one.cards) for one in seen.others}
+        assert [found[name] for name in names] == [(True, ("0", "1")), (True, ()), (False, ()), (False, ())]
+        known = {node.engine_id for node in desk.nodes.values()}
+        assert all(set(one.nodes) <= known for one in seen.others)
+    finally:
+        bed.person(*drop, *names)
+
+
+async def test_constraints_of_others_are_seen_before_a_label_is_written(desk: Desk, bed: Bed) -> None:
+    if bed.kind != "swarm":
+        pytest.skip("there are no services here")
+    words = ("--constraint", "node.labels.gpu.free!=0", "--reserve-cpu", "0.5", "--reserve-memory", "64m")
+    bed.person("service", "create", "-d", "--no-resolve-image", "--name", "bound", *words, IMAGE)
+    try:
+        seen = await desk.until(lambda seen: any(one.name == "bound" and one.nodes for one in seen.others))
+        found = next(one for one in seen.others if one.name == "bound")
+        assert found.constraints == ("node.labels.gpu.free!=0",)
+        assert (found.cpu_nano, found.memory_bytes) == (5 * 10**8, 64 * 2**20)
+    finally:
+        bed.person("service", "rm", "bound")
+
+
+async def test_a_change_is_hinted_at(desk: Desk) -> None:
+    heard = asyncio.create_task(anext(desk.engine.changes()))
+    await asyncio.sleep(0.2)
+    await desk.engine.start(desk.launch())
+    assert await asyncio.wait_for(heard, 5)
+
+
+# Nodes
+
+
+async def test_labels_are_written_by_compare_and_swap(desk: Desk) -> None:
+    if not desk.engine.capabilities.node_labels:
+        pytest.skip("nodes have no labels here")
+    node = desk.node
+    version = await desk.engine.write_labels(node, {"gpu.free": "2", "zone": "a"}, ())
+    with pytest.raises(StaleVersion):
+        await desk.engine.write_labels(node, {"gpu.free": "9"}, ())
+    fresh = again(node, engine_version=version)
+    await desk.engine.write_labels(fresh, {"gpu.free": "1"}, ("zone",))
+    seen = next(one for one in (await desk.look()).nodes if one.engine_id == node.engine_id)
+    assert {key: value for key, value in seen.labels.items() if key in ("gpu.free", "zone")} == {"gpu.free": "1"}
+    await desk.engine.write_labels(again(node, engine_version=seen.version), {}, ("gpu.free",))
+
+
+async def test_eight_label_writes_at_once_are_one(desk: Desk) -> None:
+    if not desk.engine.capabilities.node_labels:
+        pytest.skip("nodes have no labels here")
+    seen = next(one for one in (await desk.look()).nodes if one.engine_id == desk.node.engine_id)
+    node = again(desk.node, engine_version=seen.version)
+    writes = [desk.engine.write_labels(node, {"gpu.free": str(value)}, ()) for value in range(8)]
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    assert sum(isinstance(outcome, int) for outcome in outcomes) == 1
+    assert all(isinstance(outcome, int | StaleVersion) for outcome in outcomes)
+
+
+async def test_a_silent_node_makes_its_lives_unknown_until_it_returns(desk: Desk, bed: Bed) -> None:
+    if bed.kind != "swarm" or bed.hosts[0].variant != "debian":
+        pytest.skip("one Swarm is enough for a wait of a quarter of a minute")
+    away = bed.hosts[1]
+    launch = again(desk.launch(cards=1), node=desk.nodes[away.name])
+    await desk.engine.start(launch)
+    await desk.life(launch)
+    away.kill()
+    try:
+        unknown = await desk.life(launch, "unknown", 40)
+        assert unknown.cards == tuple(card.uuid for card in launch.cards)
+        assert not next(one for one in (await desk.look()).nodes if one.hostname == away.name).up
+    finally:
+        away.start()
+    await desk.life(launch, "exited", 40)
+
+
+# Output
+
+
+async def test_output_is_read_while_it_runs_and_after(desk: Desk) -> None:
+    launch = desk.launch("sh", "-c", "echo one; sleep 1; echo two; exit 3")
+    began = time.time()
+    await desk.engine.start(launch)
+    life = await desk.life(launch)
+    async with asyncio.timeout(20):
+        followed = [line async for line in desk.engine.logs(named(life), 0.0, follow=True)]
+    assert [line.text for line in followed] == ["one\n", "two\n"]
+    assert began - 5 < followed[0].time < followed[1].time < time.time() + 5
+    over = await desk.life(launch, "exited")
+    assert [line.text async for line in desk.engine.logs(named(over), 0.0, follow=False)] == ["one\n", "two\n"]
+    later = [line async for line in desk.engine.logs(named(over), followed[0].time, follow=False)]
+    assert [line.text for line in later] == ["two\n"]
+
+
+async def test_a_container_without_cards_sees_none_whatever_its_image_says(desk: Desk) -> None:
+    image = IMAGE_GPU if desk.bed.real else IMAGE
+    assert await desk.output("printenv", "NVIDIA_VISIBLE_DEVICES", image=image) == ["void"]
+    own = (("NVIDIA_VISIBLE_DEVICES", "all"), ("DOCKER_RESOURCE_GPU", "0"), ("KEPT", "1"))
+    lines = await desk.output("env", env=own)
+    assert "NVIDIA_VISIBLE_DEVICES=void" in lines
+    assert "KEPT=1" in lines
+    assert not [line for line in lines if line.startswith("DOCKER_RESOURCE")]
+
+
+async def test_granted_cards_are_named_in_the_environment(desk: Desk) -> None:
+    launch = desk.launch("printenv", "NVIDIA_VISIBLE_DEVICES", cards=2, env=(("NVIDIA_VISIBLE_DEVICES", "all"),))
+    await desk.engine.start(launch)
+    over = await desk.life(launch, "exited")
+    async with asyncio.timeout(10):
+        while not (text := await desk.text(named(over))):
+            await asyncio.sleep(0.1)
+    assert text.strip() == ",".join(card.uuid for card in launch.cards)
+
+
+async def test_settings_of_the_file_reach_the_container(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("nothing runs on the simulated engine")
+    script = "id -u; id -G; pwd; hostname; stat -f -c %b:%S /dev/shm; grep CapBnd /proc/self/status; ls /scratch"
+    launch = desk.launch(
+        "sh",
+        "-c",
+        script,
+        cards=1,
+        user="1001:1001",
+        groups=("video", "44"),
+        workdir="/srv",
+        hostname="trainer",
+        shm_bytes=128 * 2**20,
+        mounts=(
+            Mount(kind="tmpfs", target="/scratch", tmpfs_bytes=2**20),
+            Mount(kind="bind", source="/etc", target="/e"),
+        ),
+        limits=Limits(cpu_nano=5 * 10**8, memory_bytes=64 * 2**20, pids=50),
+        request=Request(gpus=1, cpu_nano=10**8, memory_bytes=32 * 2**20),
+        healthcheck=Healthcheck(test=("NONE",)),
+        init=False,
+    )
+    await desk.engine.start(again(launch, group_ids={"video": 4711}))
+    life = await desk.life(launch, "exited")
+    async with asyncio.timeout(10):
+        while len(lines := (await desk.text(named(life))).splitlines()) < 6:
+            await asyncio.sleep(0.1)
+    blocks, size = map(int, lines[4].split(":"))
+    assert lines[0] == "1001"
+    assert {"1001", "4711", "44"} <= set(lines[1].split())
+    assert lines[2:4] == ["/srv", "trainer"]
+    assert blocks * size == 128 * 2**20
+    assert not int(lines[5].split()[1], 16) >> 27 & 1, "MKNOD must be gone"
+    host = json.loads(bed.person("inspect", life.container_id))[0]["HostConfig"]
+    assert (host["NanoCpus"], host["Memory"], host["PidsLimit"]) == (5 * 10**8, 64 * 2**20, 50)
+
+
+async def test_replicas_share_one_name(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("there are no networks on the simulated engine")
+    first, stack = beds.stack_of(desk.launch(stack="net"), "front")
+    second = again(first, task=f"{first.job.id}.2", slot=2, name=f"{first.name}-2")
+    await desk.engine.ensure_stack(stack)
+    await desk.engine.ensure_stack(stack)
+    for launch in (first, second):
+        await desk.engine.start(launch)
+        await desk.life(launch)
+    asking, _ = beds.stack_of(desk.launch("sh", "-c", f"sleep 1; nslookup {first.job.service}", stack="net"), "front")
+    await desk.engine.start(asking)
+    over = await desk.life(asking, "exited")
+    async with asyncio.timeout(10):
+        while not (text := await desk.text(named(over))):
+            await asyncio.sleep(0.1)
+    answers = [line for line in text.split("Name:", 1)[-1].splitlines() if line.startswith("Address")]
+    assert len(answers) == 2, text
+    for launch in (first, second, asking):
+        await desk.engine.remove(Handle(object_id="", name=launch.name))
+    await desk.until(lambda seen: not seen.lives)
+    await desk.engine.remove_stack(stack)
+    await desk.engine.remove_stack(stack)
+    assert "net_front" not in bed.person("network", "ls", "--format", "{{.Name}}").split()
+
+
+async def test_what_the_file_names_and_the_engine_lacks_is_said(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("nothing is missing on the simulated engine")
+    spec = desk.launch(secrets=(FileRef(source="nokey", target="nokey"),)).spec
+    found = await desk.engine.problems(spec, (Network(name="nonet", external=True), Network(name="mine")))
+    word = "secret-missing" if bed.kind == "swarm" else "no-secret-store"
+    assert [problem.code for problem in found] == [word, "network-missing"]
+    assert all(problem.hint for problem in found)
+    assert "nokey" in found[0].message
+
+
+async def test_an_image_that_is_nowhere_ends_the_attempt_with_the_reason(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("there are no images on the simulated engine")
+    launch = desk.launch(image="nowhere:1")
+    await desk.engine.start(launch)
+    over = await desk.life(launch, "exited", 40)
+    assert over.started_at is None
+    assert over.exit_code is None
+    assert "nowhere" in over.error
+    await desk.engine.remove(named(over))
+    await desk.until(lambda seen: not lives(seen, launch))
+
+
+async def test_a_program_that_cannot_be_run_leaves_nothing(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("any program runs on the simulated engine")
+    launch = desk.launch("/no/such/program")
+    try:
+        await desk.engine.start(launch)
+    except EngineError as refused:
+        assert "/no/such/program" in str(refused)
+        assert not lives(await desk.look(), launch)
+    else:
+        over = await desk.life(launch, "exited")
+        assert "/no/such/program" in over.error
+        assert over.started_at is None
+
+
+# Swarm's own store and services
+
+
+async def test_secrets_and_configs_are_mounted(desk: Desk, bed: Bed) -> None:
+    if bed.kind != "swarm":
+        pytest.skip("a Docker host has no store of its own")
+    source = bed.hosts[0].folder / "value"
+    source.write_text("s3cret")
+    for kind in ("secret", "config"):
+        bed.person(kind, "create", "key", str(source))
+    file = FileRef(source="key", target="key", uid="1001", mode=0o400)
+    shown = await desk.output(
+        "sh",
+        "-c",
+        "cat /run/secrets/key; echo; cat /etc/key; stat -c ' %u %a' /run/secrets/key",
+        secrets=(file,),
+        configs=(FileRef(source="key", target="/etc/key"),),
+    )
+    assert shown == ["s3cret", "s3cret 1001 400"]
+    assert await desk.engine.problems(desk.launch(secrets=(file,)).spec, ()) == ()
+
+
+async def test_a_native_service_is_the_engines_to_place(desk: Desk, bed: Bed) -> None:
+    if not desk.engine.capabilities.native:
+        with pytest.raises(Refused):
+            await desk.engine.apply_native(desk.launch())
+        return
+    spec = {"request": Request(constraints=("node.role == worker",)), "restart": Restart(condition="any")}
+    plain = desk.launch(stack="nat", **spec)
+    launch = again(plain, job=again(plain.job, replicas=2, native=True), attempt=0, node=None)
+    first = await desk.engine.apply_native(launch)
+    seen = await desk.until(lambda seen: sum(one.state == "running" for one in seen.lives) == 2)
+    workers = {node.engine_id for node in seen.nodes if node.role == "worker"}
+    assert {one.node for one in seen.lives} <= workers
+    assert {one.task for one in seen.lives} == {f"{launch.job.id}.1", f"{launch.job.id}.2"}
+    assert [(one.native, one.replicas, one.attempt) for one in seen.objects] == [(True, 2, 0)]
+    again_made = await desk.engine.apply_native(launch)
+    assert again_made.object_id == first.object_id
+    await desk.engine.apply_native(again(launch, job=again(launch.job, replicas=1)))
+    await desk.until(lambda seen: sum(one.state == "running" for one in seen.lives) == 1)
+    assert await desk.engine.remove(Handle(object_id=first.object_id)) is None
+
+
+async def test_a_native_service_equals_what_stack_deploy_makes(desk: Desk, bed: Bed) -> None:
+    if bed.kind != "swarm":
+        pytest.skip("there are no services here")
+    file = bed.hosts[0].folder / "stack.yml"
+    file.write_text(STACK)
+    bed.person("stack", "deploy", "--resolve-image", "never", "-c", str(file), "twin")
+    try:
+        theirs = json.loads(bed.person("service", "inspect", "twin_web"))[0]["Spec"]
+        spec = TaskSpec(
+            image=IMAGE,
+            command=None,
+            args=("sleep", "600"),
+            env=(("A", "1"),),
+            labels={"team": "x"},
+            networks=(NetworkUse("twin_default", ("web",)),),
+            request=Request(constraints=("node.role == worker",), cpu_nano=10**8),
+            limits=Limits(memory_bytes=64 * 2**20),
+            restart=Restart(condition="on-failure", delay_s=2.0, max_attempts=3),
+        )
+        plain = desk.launch(stack="twin2")
+        job = again(plain.job, stack="twin", service="web", native=True, replicas=2, spec=spec)
+        await desk.engine.apply_native(again(plain, job=job, spec=spec, attempt=0, node=None))
+        ours = json.loads(bed.person("service", "inspect", plain.name))[0]["Spec"]
+        assert without_berth(ours) == {**without_berth(theirs), "Name": plain.name}
+    finally:
+        bed.person("service", "rm", plain.name)
+        bed.person("stack", "rm", "twin")
+
+
+STACK = f"""
+version: "3.8"
+services:
+  web:
+    image: {IMAGE}
+    command: sleep 600
+    environment: [A=1]
+    deploy:
+      replicas: 2
+      labels: {{team: x}}
+      placement: {{constraints: [node.role == worker]}}
+      resources: {{reservations: {{cpus: "0.1"}}, limits: {{memory: 64M}}}}
+      restart_policy: {{condition: on-failure, delay: 2s, max_attempts: 3}}
+"""
+
+
+def without_berth(value: Any) -> Any:
+    """A service's spec without Berth's labels, its void of cards, and what the CLI writes that means nothing."""
+    if isinstance(value, dict):
+        kept = {key: without_berth(one) for key, one in value.items() if not key.startswith("berth.")}
+        return {key: one for key, one in kept.items() if one not in ({}, [], None, "default") and key != "ForceUpdate"}
+    if isinstance(value, list):
+        return [without_berth(one) for one in value if one != "NVIDIA_VISIBLE_DEVICES=void"]
+    return value
