@@ -35,9 +35,7 @@ from berth.model.job import Attempt, Network, Stack, Task
 from berth.model.token import Token
 from berth.ports import Store
 from tests import build
-from tests.contract.stores import Place, postgres_place, postgres_server, sqlite_place
-
-__all__ = ["postgres_server"]
+from tests.contract.stores import Place, postgres_place, sqlite_place
 
 
 def submitted(job_id: str = "j1", slots: int = 1, **fields: object) -> Batch:

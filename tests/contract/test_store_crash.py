@@ -27,9 +27,8 @@ from berth.store.sql.connect import sqlite_engine
 from berth.store.sql.migrate import HEAD, upgrade
 from berth.store.sql.schema import metadata
 from tests import build
-from tests.contract.stores import postgres_place, postgres_server
+from tests.contract.stores import postgres_place
 
-__all__ = ["postgres_server"]
 ROOT = Path(__file__).parents[2]
 
 
