@@ -76,7 +76,7 @@ def _prepare(found: engine.Found, environ: dict[str, str]) -> None:
 
 def _tour(folder: Path, environ: dict[str, str], found: engine.Found | None) -> None:
     environ.setdefault("IMAGE", "busybox:1")
-    flags = () if found is None else ("--simulate", f"{found.manager}={ONE_NODE}")
+    flags = ("--simulate", f"{found.manager if found else 'node1'}={ONE_NODE}")
     if found is not None:
         print("Its cards are simulated for this tour; engine, containers and networks are real.")
     with _server(folder, environ, *flags):

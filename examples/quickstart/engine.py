@@ -1,5 +1,8 @@
 """What the quickstart does to the engine beside Berth: load its image, and put labels and images back as found."""
 
+import asyncio
+import contextlib
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +12,9 @@ from berth.dockerapi.address import find
 from berth.dockerapi.client import Docker
 from berth.model.errors import BerthError
 from examples.quickstart import image
+
+
+PATIENCE_S = 20.0
 
 
 class Found(msgspec.Struct):
@@ -55,8 +61,9 @@ async def put_back(found: Found) -> list[str]:
     """Labels and images as they were found; sentences about what could not be put back."""
     docker = Docker(find())
     await docker.open()
-    left = []
+    left: list[str] = []
     try:
+        await _containers_gone(docker)
         for node_id, labels in found.labels.items():
             left += await _put_labels_back(docker, node_id, labels)
         if not found.had_image:
@@ -64,6 +71,15 @@ async def put_back(found: Found) -> list[str]:
     finally:
         await docker.close()
     return left
+
+
+async def _containers_gone(docker: Docker) -> None:
+    """The engine removes what ended a little later; the image is in use until then."""
+    mine = msgspec.json.encode({"ancestor": [image.NAME]}).decode()
+    with contextlib.suppress(BerthError, TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while json.loads(await docker.read("/containers/json", {"all": "1", "filters": mine})):
+                await asyncio.sleep(0.2)
 
 
 async def _has_image(docker: Docker) -> bool:

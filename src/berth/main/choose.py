@@ -48,7 +48,7 @@ async def _best(options: Options, clock: Clock, simulation: tuple[SimulatedNode,
             refusals.append(error)
     if options.docker_host:
         raise refusals[-1]
-    why = f"no Docker answers ({str(refusals[-1]).rstrip('.')}): nothing runs for real"
+    why = f"no Docker answers at {address.url}: nothing runs for real"
     return await _simulated(options, clock, simulation, why)
 
 

@@ -113,7 +113,14 @@ class Server:
         tls = (
             Tls(self.options.tls_cert, self.options.tls_key) if self.options.tls_cert and self.options.tls_key else None
         )
-        running = await serve(app, self.options.host, self.options.port, tls)
+        try:
+            running = await serve(app, self.options.host, self.options.port, tls)
+        except OSError as error:
+            raise Refused.of(
+                "address-in-use",
+                f"{self.options.host}:{self.options.port} cannot be listened on: {error.strerror or error}.",
+                "Stop what listens there, or choose another: --listen 127.0.0.1:7701",
+            ) from error
         self._exit.push_async_callback(running.stop)
 
     def _keep(self, work: Coroutine[object, object, None], name: str) -> None:

@@ -16,6 +16,8 @@ from berth.main.options import DEFAULT_LISTEN, Options, default_data, parse_list
 if TYPE_CHECKING:
     from berth.main.server import Server
 
+SWITCH_S = 0.0005
+"""The store's thread waits so long at most for its turn while requests keep the loop busy (Python's own: 5 ms)."""
 EXAMPLE = "berth up --simulate 'node1=A100-SXM4-80GB:4'"
 
 
@@ -27,6 +29,7 @@ def run(argv: Sequence[str]) -> int:
     )
     import uvloop
 
+    sys.setswitchinterval(SWITCH_S)
     return uvloop.run(_serve(options))
 
 
@@ -56,7 +59,7 @@ def _greeting(server: "Server") -> str:
     lines = [
         f"Berth is up at {options.address}",
         f"  engine   {chosen.engine.name} {chosen.identity.version} ({chosen.why})",
-        f"  cards    {len(cluster.cards)} on {len(cluster.nodes)} nodes",
+        f"  cards    {_count(len(cluster.cards), 'card')} on {_count(len(cluster.nodes), 'node')}",
         f"  token    {server.token_file} (admin; the berth command of this user finds it by itself)",
         f"  data     {options.data}",
         *(f"  note     {warning}" for warning in chosen.identity.warnings),
@@ -66,6 +69,10 @@ def _greeting(server: "Server") -> str:
         "Stop with Ctrl-C; what runs goes on.",
     ]
     return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _options(argv: Sequence[str]) -> Options:
