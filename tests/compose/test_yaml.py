@@ -54,7 +54,9 @@ def plain(node: tree.Node) -> object:
         ("<<: 3\na: 1\n", "yaml-merge", 1, 5),
         ("[" * 200, "yaml-too-deep", 1, 101),
         ("a: " + "{a: " * 150, "yaml-too-deep", 1, 400),
-        (BOMB, "yaml-too-big", 5, 4),
+        (BOMB, "yaml-too-big", 4, 4),
+        ("a: [" + "x," * 150_000 + "]", "yaml-too-big", 1, 200_003),
+        ("a: 1\n" * 150_000, "yaml-too-big", 100_000, 4),
         (b"a: " + b"x" * 10_000_000, "file-too-big", 0, 0),
     ],
 )

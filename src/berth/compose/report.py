@@ -3,6 +3,9 @@
 from berth.compose.text import Place
 from berth.model.errors import BadInput, Problem, Refused
 
+MOST_PROBLEMS = 100
+"""More of one file help nobody."""
+
 
 class Report:
     """`wrong` is bad input (exit 2), `refuse` is what nobody may have (exit 4), `warn` is for the person to read."""
@@ -40,4 +43,4 @@ def _problem(at: Place | None, code: str, message: str, hint: str, field: str) -
 
 
 def _once(problems: list[Problem]) -> tuple[Problem, ...]:
-    return tuple(dict.fromkeys(problems))
+    return tuple(dict.fromkeys(problems))[:MOST_PROBLEMS]

@@ -7,6 +7,7 @@ Look = Callable[[str], str | None]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATOR = re.compile(r":?[-?+]")
+_SPECIAL = re.compile(r"[$}]")
 _DEEPEST = 20
 
 
@@ -53,8 +54,9 @@ class _Scanner:
                 piece, at = self._variable(at, depth, live)
                 out.append(piece)
                 continue
-            out.append(text[at])
-            at += 1
+            end = _SPECIAL.search(text, at + 1)
+            out.append(text[at : end.start()] if end else text[at:])
+            at = end.start() if end else len(text)
         if depth:
             raise BadTemplate("'${' is not closed.", len(text) - 1, "Add the }, or write $$ for a dollar sign.")
         return "".join(out), at

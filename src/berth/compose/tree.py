@@ -11,11 +11,12 @@ import yaml
 
 from berth.compose import scalars
 from berth.compose.complaint import complaint
+from berth.compose.report import MOST_PROBLEMS
 from berth.compose.text import Place, Text
 from berth.model.errors import BadInput, Problem
 
 DEEPEST = 100
-MOST_NODES = 200_000
+MOST_NODES = 100_000
 """Of a file with its aliases written out."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
@@ -73,7 +74,7 @@ def read(text: Text) -> Mapping:
         message = "the file does not hold keys with values at its top."
         raise BadInput(root.place.problem("yaml-top", message, "Begin it with a key, such as services:"))
     if composer.problems:
-        raise BadInput(*composer.problems)
+        raise BadInput(*composer.problems[:MOST_PROBLEMS])
     return root
 
 
@@ -175,11 +176,13 @@ class _Composer:
         else:
             self._enter(parent, parent.key, node)
             parent.key = None
-        if isinstance(node, Scalar):
-            parent.size += 1
-            return
-        parent.size += node.size
-        parent.depth = max(parent.depth, node.depth + 1)
+        self._measure(parent, node)
+
+    def _measure(self, parent: _Open, node: Node) -> None:
+        """Keep the limits, with every alias counted as if it were written out."""
+        size, depth = (1, 0) if isinstance(node, Scalar) else (node.size, node.depth)
+        parent.size += size
+        parent.depth = max(parent.depth, depth + 1)
         if parent.depth > DEEPEST:
             text = f"with its aliases written out it has more than {DEEPEST} levels inside each other."
             raise BadInput(node.place.problem("yaml-too-deep", text, "Use fewer aliases inside aliases."))
