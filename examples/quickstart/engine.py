@@ -13,7 +13,6 @@ from berth.dockerapi.client import Docker
 from berth.model.errors import BerthError
 from examples.quickstart import image
 
-
 PATIENCE_S = 20.0
 
 
@@ -78,7 +77,7 @@ async def _containers_gone(docker: Docker) -> None:
     mine = msgspec.json.encode({"ancestor": [image.NAME]}).decode()
     with contextlib.suppress(BerthError, TimeoutError):
         async with asyncio.timeout(PATIENCE_S):
-            while json.loads(await docker.read("/containers/json", {"all": "1", "filters": mine})):
+            while json.loads(await docker.read("/containers/json", {"all": "1", "filters": mine})):  # noqa: ASYNC110
                 await asyncio.sleep(0.2)
 
 
