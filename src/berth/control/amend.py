@@ -1,4 +1,4 @@
-"""Guarded changes of one task: read, change, commit with the version read, and again when somebody was faster."""
+"""Guarded changes: read, change, commit with the versions read, and again when somebody was faster."""
 
 from collections.abc import Callable
 
@@ -27,3 +27,17 @@ async def amend(
             continue
         return new
     raise Stale(f"task {task_id} changed {ATTEMPTS} times while it was written")
+
+
+async def commit_whole(control: Control, make: Callable[[], Batch]) -> None:
+    """Commit what `make` makes of the cluster as it is now, all or nothing: a crash never leaves half of a command.
+
+    `make` is called again when something changed meanwhile. Raises Stale as `amend` does, and what `make` raises.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            await control.writer.commit(make())
+        except Stale:
+            continue
+        return
+    raise Stale(f"what is to be changed was changed {ATTEMPTS} times while it was written")

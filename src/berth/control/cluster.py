@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from berth.model.card import WHOLE, Card, Room, Share
+from berth.model.card import Card, Room, Share, room_of
 from berth.model.change import (
     Batch,
     Change,
@@ -27,7 +27,7 @@ from berth.model.change import (
 )
 from berth.model.event import Event
 from berth.model.job import Job, Stack, Task
-from berth.model.lifecycle import OCCUPYING, QUEUED
+from berth.model.lifecycle import FINISHED, OCCUPYING, QUEUED
 from berth.model.node import Node
 from berth.model.plan import Wait
 from berth.model.seen import Life
@@ -110,7 +110,10 @@ class Cluster:
         """The jobs of a stack that are not ended-and-replaced, by name; the newest of each name."""
         newest: dict[str, Job] = {}
         for job in self.jobs.values():
-            if job.stack == stack and (job.name not in newest or newest[job.name].seq < job.seq):
+            last = newest.get(job.name) if job.stack == stack else None
+            if job.stack == stack and (
+                last is None or last.ended_at is not None or last.submitted_at < job.submitted_at
+            ):
                 newest[job.name] = job
         return tuple(newest[name] for name in sorted(newest))
 
@@ -191,7 +194,7 @@ class Cluster:
 
     def _put_task(self, task: Task) -> None:
         self.tasks.setdefault(task.job, {})[task.slot] = task
-        if task.state in ("ended", "failed") and task.gone and task.id not in self.grants:
+        if task.state in FINISHED and task.gone and task.id not in self.grants:
             self.open_tasks.pop(task.id, None)
         else:
             self.open_tasks[task.id] = None
@@ -238,27 +241,31 @@ class Cluster:
         self.nodes[node.name] = node
         self.node_cards.setdefault(node.name, set())
         self.stale_views.add(node.name)
-        if old is None or old.state != node.state or old.all_labels != node.all_labels or old.flag != node.flag:
-            self._changed("nodes", "cards")
+        if old is None or old.state != node.state:
+            self._changed("cards")
+        if old != node:
+            self._changed("nodes")
 
     def _put_card(self, card: Card) -> None:
         self.cards[card.uuid] = card
-        if card.uuid not in self.rooms:
-            self.rooms[card.uuid] = Room(WHOLE, card.memory_mib)
-        booked = sum(share.mib for share in self.holders.setdefault(card.uuid, {}).values())
-        self.rooms[card.uuid] = Room(self.rooms[card.uuid].milli, max(0, card.memory_mib - booked))
+        self.holders.setdefault(card.uuid, {})
+        self._count(card.uuid)
         self.node_cards.setdefault(card.node, set()).add(card.uuid)
-        self.stale_views.add(card.node)
         self._changed("cards", "nodes")
 
+    def _count(self, uuid: str) -> None:
+        """What is left of a card follows from what is held of it, as in the store."""
+        card = self.cards[uuid]
+        self.rooms[uuid] = room_of(card, self.holders[uuid].values())
+        self.stale_views.add(card.node)
+
     def _rename_card(self, old: str, card: Card) -> None:
-        room, holders = self.rooms.pop(old), self.holders.pop(old)
+        self.rooms.pop(old)
         self.node_cards[self.cards.pop(old).node].discard(old)
-        self.rooms[card.uuid] = room
-        self.holders[card.uuid] = {}
-        for task, share in holders.items():
+        holders = self.holders.setdefault(card.uuid, {})
+        for task, share in self.holders.pop(old).items():
             moved = Share(card.uuid, share.milli, share.mib)
-            self.holders[card.uuid][task] = moved
+            holders[task] = moved
             self.grants[task].pop(old)
             self.grants[task][card.uuid] = moved
         self._put_card(card)
@@ -274,25 +281,23 @@ class Cluster:
 
     def _take(self, task_id: str, shares: tuple[Share, ...]) -> None:
         for share in shares:
-            room = self.rooms[share.card]
-            self.rooms[share.card] = Room(room.milli - share.milli, room.mib - share.mib)
-            self.holders[share.card][task_id] = share
-            self.grants.setdefault(task_id, {})[share.card] = share
-            self.stale_views.add(self.cards[share.card].node)
+            known = self.cards[share.card].memory_mib > 0
+            held = share if known else Share(share.card, share.milli, 0)
+            self.holders[share.card][task_id] = held
+            self.grants.setdefault(task_id, {})[share.card] = held
+            self._count(share.card)
         self._changed("cards", "nodes")
 
     def _give(self, task_id: str, cards: tuple[str, ...] | None) -> None:
         held = self.grants.get(task_id, {})
         for uuid in list(held) if cards is None else [card for card in cards if card in held]:
-            share = held.pop(uuid)
+            del held[uuid]
             self.holders[uuid].pop(task_id, None)
-            room = self.rooms[uuid]
-            self.rooms[uuid] = Room(room.milli + share.milli, room.mib + share.mib)
-            self.stale_views.add(self.cards[uuid].node)
+            self._count(uuid)
         if not held:
             self.grants.pop(task_id, None)
             task = self.task(task_id)
-            if task is not None and task.state in ("ended", "failed") and task.gone:
+            if task is not None and task.state in FINISHED and task.gone:
                 self.open_tasks.pop(task_id, None)
         self._changed("cards", "nodes")
 

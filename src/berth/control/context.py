@@ -44,7 +44,7 @@ class Control:
         self.settings = settings
         self.writer = Writer(store, cluster, self._committed)
         self.calls = Calls(clock, self._called, cluster.open_tasks)
-        self.keeper = LogKeeper(cluster, engine, logs, clock, lambda: self.wake("reconcile"))
+        self.keeper = LogKeeper(cluster, engine, logs, clock, self._gathered)
         self.views = Views(cluster)
         self.vendors: Mapping[str, Vendor] = {}
         self.look: Observed | None = None
@@ -57,6 +57,8 @@ class Control:
         self.uses: dict[str, Use] = {}
         self.killed: dict[str, None] = {}
         self.agent_foreign: dict[str, str] = {}
+        self.decisions = 0
+        self.decisions_s = 0.0
         self._bells: dict[str, asyncio.Event] = {}
         self._listeners: list[Callable[[Batch], None]] = []
 
@@ -103,6 +105,11 @@ class Control:
         if trouble:
             self.trouble(trouble)
         self.wake("observe")
+
+    def _gathered(self, trouble: str) -> None:
+        if trouble:
+            self.trouble(trouble)
+        self.wake("reconcile")
 
     def _committed(self, batch: Batch) -> None:
         for listener in list(self._listeners):

@@ -18,10 +18,11 @@ Listener = Callable[[str, int, Sequence[LogLine]], None]
 
 
 class LogKeeper:
-    """One follower per running attempt; what it already has is never asked for again. `done` is called after each."""
+    """One follower per running attempt; what it already has is never asked for again. `done(trouble)` is called
+    after each, trouble being "" or what kept the output from being kept."""
 
     def __init__(
-        self, cluster: Cluster, engine: Engine, logs: LogStore, clock: Clock, done: Callable[[], None]
+        self, cluster: Cluster, engine: Engine, logs: LogStore, clock: Clock, done: Callable[[str], None]
     ) -> None:
         self._cluster = cluster
         self._done = done
@@ -55,7 +56,7 @@ class LogKeeper:
 
     def _gathered(self, key: tuple[str, int]) -> None:
         self._followers.pop(key, None)
-        self._done()
+        self._done("")
 
     def draining(self, task_id: str) -> bool:
         """True while output of the task is still being gathered."""
@@ -77,6 +78,8 @@ class LogKeeper:
                     await self._copy(key, handle, follow=runs)
             except (BerthError, TimeoutError):
                 pass
+            except OSError as error:
+                self._done(f"output of task {key[0]} cannot be kept: {error}")
             if not runs:
                 return
             if self._runs(key):

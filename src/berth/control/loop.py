@@ -12,6 +12,7 @@ from berth.control.place import Placer
 from berth.control.rebuild import rebuild
 from berth.control.reclaim import Reclaimer
 from berth.control.reconcile import Reconciler
+from berth.control.tidy import keep_tidy
 from berth.model.change import Superseded
 from berth.model.errors import BerthError, EngineError, Refused
 from berth.model.seen import Life, Observed
@@ -61,6 +62,7 @@ class Loop:
         self._tasks += [
             asyncio.create_task(self._hints(), name="hints"),
             asyncio.create_task(self._claiming(), name="claim"),
+            asyncio.create_task(keep_tidy(self.control), name="tidy"),
             asyncio.create_task(self._alarm(), name="alarm"),
         ]
         self.control.wake("place", "label", "reclaim")

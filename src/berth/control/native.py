@@ -1,16 +1,37 @@
 """Native services: jobs without cards that the engine places itself; Berth creates, updates and removes them whole."""
 
+import msgspec
+
+from berth.control.amend import commit_whole
 from berth.control.bind import launch_of
 from berth.control.context import Control
+from berth.model.change import Batch, PutJob
+from berth.model.errors import EngineError
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
 
 
 async def apply_native(control: Control, job: Job) -> None:
-    """Create or update the service as the engine's own CLI would. Raises EngineError when the engine refuses."""
+    """Create or update the service as the engine's own CLI would, and remember that the engine has this generation.
+
+    Raises EngineError when the engine refuses; that is remembered, too, and not tried again.
+    """
     placeholder = Task(id=f"{job.id}.1", job=job.id, slot=1)
     with control.calls.during(job.id):
-        await control.engine.apply_native(launch_of(control, job, placeholder))
+        try:
+            await control.engine.apply_native(launch_of(control, job, placeholder))
+        except EngineError as error:
+            await commit_whole(control, lambda: _applied(control, job))
+            await control.writer.commit((control.note("native-refused", f"{job.name}: {error}", job=job.id),))
+            raise
+        await commit_whole(control, lambda: _applied(control, job))
+
+
+def _applied(control: Control, job: Job) -> Batch:
+    now = control.cluster.jobs.get(job.id)
+    if now is None or now.applied >= job.generation:
+        return ()
+    return (PutJob(msgspec.structs.replace(now, applied=job.generation, version=now.version + 1), was=now.version),)
 
 
 async def remove_native(control: Control, job: Job) -> None:

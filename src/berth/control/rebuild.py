@@ -72,6 +72,7 @@ def _job(control: Control, job_id: str, labels: Mapping[str, str], spec: TaskSpe
         queue=labels.get("berth.queue", "default"),
         user=labels.get("berth.user", ""),
         native="berth.task" not in labels,
+        applied=1,
         submitted_at=control.clock.now(),
         seq=number,
     )

@@ -6,7 +6,7 @@ import msgspec
 
 from berth.control.amend import amend
 from berth.control.context import Control
-from berth.control.native import remove_native
+from berth.control.native import apply_native, remove_native
 from berth.core.expire import Held, expire
 from berth.core.status import job_status
 from berth.model.change import Batch, DropStack, Give, PutJob, PutStack, Stale
@@ -67,9 +67,15 @@ class Reclaimer:
                 await self._native(job)
 
     async def _native(self, job: Job) -> None:
-        """A native service that is gone from the engine: cancelled here, or removed by a person (a cancel)."""
+        """A native service that is gone from the engine: cancelled here, or removed by a person (a cancel).
+
+        One that the engine was never told of in its present form, since the server died over it, is told again.
+        """
         control, look = self.control, self.control.look
         if look is None or look.began <= control.calls.settled.get(job.id, 0.0):
+            return
+        if job.applied < job.generation and not job.cancelled:
+            control.calls.run(job.id, lambda: apply_native(control, job))
             return
         if any(seen.native and seen.job == job.id for seen in look.objects):
             if job.cancelled:

@@ -1,8 +1,10 @@
-"""Change how many slots a job has: new ones wait as any task, surplus ones are stopped."""
+"""Change how many slots a job has: new ones wait as any task, surplus ones are stopped; job and slots in one commit."""
+
+from collections.abc import Iterable
 
 import msgspec
 
-from berth.control.amend import amend
+from berth.control.amend import amend, commit_whole
 from berth.control.context import Control
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.job import Job, StopFor, Task
@@ -10,48 +12,63 @@ from berth.model.lifecycle import FINISHED, LIVE, QUEUED, revise, step
 
 
 async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> Job:
-    """Give the job `replicas` slots (0 or more). Returns the job. Raises Stale when it changed at the same moment."""
-    job = control.cluster.jobs[job_id]
-    if replicas == job.replicas:
-        return job
-    new = msgspec.structs.replace(job, replicas=replicas, ended_at=None, version=job.version + 1)
-    note = control.note("scaled", f"{job.name} from {job.replicas} to {replicas} replicas", job=job_id, actor=actor)
-    await control.writer.commit((PutJob(new, was=job.version), note, *_more(control, new)))
-    for task in control.cluster.tasks_of(job_id):
-        if task.slot > replicas:
-            await stop_task(control, task.id, "scale")
+    """Give the job `replicas` slots (0 or more). Returns the job."""
+
+    def scaled() -> Batch:
+        job = control.cluster.jobs[job_id]
+        if replicas == job.replicas:
+            return ()
+        new = msgspec.structs.replace(
+            job, replicas=replicas, ended_at=None, generation=job.generation + job.native, version=job.version + 1
+        )
+        note = control.note("scaled", f"{job.name} from {job.replicas} to {replicas} replicas", job=job_id, actor=actor)
+        return (PutJob(new, was=job.version), note, *slots_of(control, new, control.cluster.tasks_of(job_id)))
+
+    await commit_whole(control, scaled)
     control.wake("place", "reconcile", "reclaim")
-    return new
+    return control.cluster.jobs[job_id]
 
 
-def _more(control: Control, job: Job) -> Batch:
-    have = control.cluster.tasks.get(job.id, {})
-    return tuple(_slot(job, slot, have.get(slot)) for slot in range(1, job.replicas + 1) if _open(have.get(slot)))
+def slots_of(control: Control, job: Job, tasks: Iterable[Task]) -> Batch:
+    """What makes the job's slots as many as it has replicas. The engine itself keeps count of a native service."""
+    if job.native:
+        return ()
+    have = {task.slot: task for task in tasks}
+    wanted = tuple(put for slot in range(1, job.replicas + 1) if (put := _wanted(job, slot, have.get(slot))))
+    return (*wanted, *stops(control, (task for slot, task in have.items() if slot > job.replicas), "scale"))
 
 
-def _open(task: Task | None) -> bool:
-    return task is None or (task.state in FINISHED and task.reason == "cancelled" and task.gone)
-
-
-def _slot(job: Job, slot: int, old: Task | None) -> PutTask:
+def _wanted(job: Job, slot: int, old: Task | None) -> PutTask | None:
+    """A slot that shall be there: a new one, one that was scaled away, or one that is just being stopped for that."""
     fresh = Task(id=f"{job.id}.{slot}", job=job.id, slot=slot)
     if old is None:
         return PutTask(fresh)
-    again = msgspec.structs.replace(fresh, attempt=old.attempt, version=old.version + 1)
-    return PutTask(again, was=old.version)
+    if old.stop_for == "scale":
+        return PutTask(revise(old, stop_for="requeue", object_id="", object_version=0), was=old.version)
+    if old.state in FINISHED and old.reason == "cancelled":
+        held = {} if old.gone else {"gone": False, "node": old.node, "cards": old.cards}
+        again = msgspec.structs.replace(fresh, attempt=old.attempt, version=old.version + 1, **held)
+        return PutTask(again, was=old.version)
+    return None
 
 
 async def stop_task(control: Control, task_id: str, why: StopFor) -> None:
     """Ask one task to end for this reason: at once where nothing runs, else by the engine with grace."""
-
-    def stop(task: Task) -> Task | None:
-        if task.state in FINISHED or task.stop_for in ("cancelled", "scale"):
-            return None
-        if task.state in QUEUED or task.state == "restarting":
-            return step(task, "finish", reason="cancelled", ended_at=control.clock.now(), stop_for="")
-        if task.state == "unknown":
-            return revise(task, stop_for=why)
-        return step(task, "stop", stop_for=why, stop_sent=False) if task.state in LIVE else None
-
-    if await amend(control, task_id, stop):
+    if await amend(control, task_id, lambda task: _stopped(control, task, why)):
         control.wake("reconcile", "reclaim", "place")
+
+
+def stops(control: Control, tasks: Iterable[Task], why: StopFor) -> Batch:
+    """The changes that ask these tasks to end, for a commit that holds more than them."""
+    found = ((task, _stopped(control, task, why)) for task in tasks)
+    return tuple(PutTask(new, was=task.version) for task, new in found if new is not None)
+
+
+def _stopped(control: Control, task: Task, why: StopFor) -> Task | None:
+    if task.state in FINISHED or task.stop_for in ("cancelled", "scale"):
+        return None
+    if task.state in QUEUED or task.state == "restarting":
+        return step(task, "finish", reason="cancelled", ended_at=control.clock.now(), stop_for="")
+    if task.state == "unknown":
+        return revise(task, stop_for=why)
+    return step(task, "stop", stop_for=why, stop_sent=False) if task.state in LIVE else None

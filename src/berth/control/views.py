@@ -2,6 +2,7 @@
 
 from berth.control.cluster import Cluster
 from berth.model.job import Job, Task
+from berth.model.lifecycle import QUEUED
 from berth.model.node import Node
 from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
 
@@ -51,6 +52,8 @@ def candidate(job: Job, task: Task) -> Candidate:
     """What the decision needs to know of a task that waits, or that runs until it gets another grant."""
     blocked = "held" if job.held else ""
     message = f"held: 'berth release {job.id}' lets it go on" if job.held else ""
+    if task.state in QUEUED and not task.gone:
+        blocked, message = "engine", f"its last run on {task.node} is not gone yet; its cards go back first"
     return Candidate(
         task=task.id,
         job=job.id,

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from berth.control.cluster import Cluster
 from berth.model.change import Batch
-from berth.ports import Store
+from berth.ports import Store, StoreBroken
 
 T = TypeVar("T")
 GROUP = 500
@@ -15,7 +15,10 @@ GROUP = 500
 
 
 class Writer:
-    """Serialises all access to the store; a commit returns once it is on disk and mirrored in the cluster."""
+    """Serialises all access to the store; a commit returns once it is on disk and mirrored in the cluster.
+
+    `lost` is set when nobody can tell whether a commit was kept: the mirror is worthless, the server must end.
+    """
 
     def __init__(self, store: Store, cluster: Cluster, notify: Callable[[Batch], None]) -> None:
         self._store = store
@@ -25,6 +28,7 @@ class Writer:
         self._queue: list[tuple[Batch, asyncio.Future[None]]] = []
         self._running: asyncio.Task[None] | None = None
         self.broken: BaseException | None = None
+        self.lost = asyncio.Event()
 
     async def commit(self, *changes: Batch | None) -> None:
         """Commit the given batches as one; raises Stale, DoubleGrant, Superseded, or what the store raised."""
@@ -56,6 +60,8 @@ class Writer:
                 results = await loop.run_in_executor(self._thread, self._store.commit, batches)
             except Exception as error:  # noqa: BLE001 - every waiting caller gets it
                 self.broken = error
+                if isinstance(error, StoreBroken) and error.unknown:
+                    self.lost.set()
                 _fail(group, error)
                 continue
             self.broken = None

@@ -55,9 +55,18 @@ class Server:
         """Close everything in the reverse order."""
         await self._exit.aclose()
 
-    async def superseded(self) -> None:
-        """Returns when another server has taken over: this one must end."""
-        await self.loop.superseded.wait()
+    async def unfit(self) -> str:
+        """Returns, with the reason, when this server must end: another took over, or its mirror cannot be trusted."""
+        taken = asyncio.create_task(self.loop.superseded.wait())
+        lost = asyncio.create_task(self.control.writer.lost.wait())
+        try:
+            await asyncio.wait({taken, lost}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            taken.cancel()
+            lost.cancel()
+        if self.loop.superseded.is_set():
+            return "Another server has taken over this cluster; this one has ended."
+        return "The database did not say whether a write was kept; start the server again to read what it has."
 
     async def _start(self) -> None:
         data = data_folder(self.options.data)

@@ -44,12 +44,13 @@ async def _serve(options: Options) -> int:
     if options.remember:
         keep(options.address, str(server.token_file.resolve()), str(options.tls_cert or ""), os.environ)
     print(_greeting(server), flush=True)
-    ended = asyncio.create_task(server.superseded())
-    await asyncio.wait({ended, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    unfit = asyncio.create_task(server.unfit())
+    await asyncio.wait({unfit, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop()
-    if ended.done():
-        print("Another server has taken over this cluster; this one has ended.", file=sys.stderr)
+    if unfit.done():
+        print(unfit.result(), file=sys.stderr)
         return 4
+    unfit.cancel()
     return 0
 
 

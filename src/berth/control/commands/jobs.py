@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from berth.control.admit import check, make_job, new_tasks
-from berth.control.amend import amend
+from berth.control.amend import commit_whole
 from berth.control.context import Control
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
-from berth.control.rescale import rescale, stop_task
-from berth.model.change import Note, PutJob, Remember
+from berth.control.rescale import rescale, stops
+from berth.model.change import Batch, Note, PutJob, PutTask, Remember
 from berth.model.draft import Draft
 from berth.model.errors import BadInput, NotFound, Refused
 from berth.model.job import Job, Task
@@ -65,15 +65,18 @@ async def cancel(control: Control, actor: Actor, job_id: str) -> Job:
     """Cancel: what waits ends at once, what runs is stopped with grace. Repeating it changes nothing."""
     job = _job(control, job_id)
     must_own(actor, job)
-    if job.ended_at is not None or job.cancelled:
-        return job
-    new = msgspec.structs.replace(job, cancelled=True, version=job.version + 1)
-    note = control.note("cancelled", f"{job.name} by {actor.name}", actor=actor.name, job=job_id)
-    await control.writer.commit((PutJob(new, was=job.version), note))
-    for task in control.cluster.tasks_of(job_id):
-        await stop_task(control, task.id, "cancelled")
+    await commit_whole(control, lambda: cancelled(control, actor, control.cluster.jobs[job_id]))
     control.wake("reconcile", "reclaim", "place")
-    return control.cluster.jobs.get(job_id, new)
+    return control.cluster.jobs.get(job_id, job)
+
+
+def cancelled(control: Control, actor: Actor, job: Job) -> Batch:
+    """The changes that cancel a job and stop its tasks; none for one that is over."""
+    if job.ended_at is not None or job.cancelled:
+        return ()
+    new = msgspec.structs.replace(job, cancelled=True, version=job.version + 1)
+    note = control.note("cancelled", f"{job.name} by {actor.name}", actor=actor.name, job=job.id)
+    return (PutJob(new, was=job.version), note, *stops(control, control.cluster.tasks_of(job.id), "cancelled"))
 
 
 async def hold(control: Control, actor: Actor, job_id: str) -> Job:
@@ -97,40 +100,44 @@ async def release(control: Control, actor: Actor, job_id: str) -> Job:
 
 
 async def _set_held(control: Control, actor: Actor, job: Job, held: bool) -> Job:
-    new = msgspec.structs.replace(job, held=held, version=job.version + 1)
     note = control.note("held" if held else "released-hold", job.name, actor=actor.name, job=job.id)
-    await control.writer.commit((PutJob(new, was=job.version), note))
+
+    def changed() -> Batch:
+        now = control.cluster.jobs[job.id]
+        return (PutJob(msgspec.structs.replace(now, held=held, version=now.version + 1), was=now.version), note)
+
+    await commit_whole(control, changed)
     control.wake("place")
-    return new
+    return control.cluster.jobs[job.id]
 
 
 async def requeue(control: Control, actor: Actor, job_id: str) -> Job:
     """Stop a running job and put it back with its submit time; the attempt is not counted."""
     job = _job(control, job_id)
     must_own(actor, job)
-    tasks = control.cluster.tasks_of(job_id)
     if job.ended_at is not None or job.cancelled:
         raise Refused.of(
             "requeue-ended",
             f"job {job.name} has ended.",
             "Submit it again: berth run, berth submit, or berth stack deploy",
         )
-    for task in tasks:
-        await _requeue_task(control, task)
-    await control.writer.commit((control.note("requeued", job.name, actor=actor.name, job=job.id),))
+
+    def requeued() -> Batch:
+        found = ((task, _requeued(task)) for task in control.cluster.tasks_of(job_id))
+        note = control.note("requeued", job.name, actor=actor.name, job=job.id)
+        return (note, *(PutTask(new, was=task.version) for task, new in found if new is not None))
+
+    await commit_whole(control, requeued)
     control.wake("reconcile", "reclaim", "place")
     return job
 
 
-async def _requeue_task(control: Control, task: Task) -> None:
-    def back(now: Task) -> Task | None:
-        if now.state in ("starting", "running"):
-            return step(now, "stop", stop_for="requeue", stop_sent=False)
-        if now.state == "restarting":
-            return step(now, "wait")
-        return revise(now, stop_for="requeue") if now.state == "unknown" else None
-
-    await amend(control, task.id, back)
+def _requeued(task: Task) -> Task | None:
+    if task.state in ("starting", "running"):
+        return step(task, "stop", stop_for="requeue", stop_sent=False)
+    if task.state == "restarting":
+        return step(task, "wait")
+    return revise(task, stop_for="requeue") if task.state == "unknown" else None
 
 
 async def scale(control: Control, actor: Actor, job_id: str, replicas: int) -> Job:

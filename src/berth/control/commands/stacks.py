@@ -1,22 +1,21 @@
 """Commands on stacks: deploy a parsed file (again), plan it, remove it. A stack is one job per service."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from berth.client.registry import registry_of
 from berth.control.admit import check, make_job, new_tasks
-from berth.control.amend import amend
-from berth.control.commands.jobs import cancel
+from berth.control.amend import commit_whole
+from berth.control.commands.jobs import cancelled
 from berth.control.context import Control
 from berth.control.native import apply_native
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
-from berth.control.rescale import rescale
-from berth.model.change import PutJob, PutStack
+from berth.control.rescale import slots_of
+from berth.model.change import Batch, PutJob, PutStack, PutTask
 from berth.model.draft import Draft, LoadedStack
-from berth.model.errors import NotFound
+from berth.model.errors import NotFound, Refused
 from berth.model.job import Job, Stack, Task
 from berth.model.lifecycle import LIVE, revise, step
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
@@ -33,25 +32,44 @@ async def deploy(
     """
     old = _current(control, actor, name)
     await check(control, loaded.drafts, loaded.networks)
+    fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
+    _same_kind(control, fresh)
     stack = Stack(
         name=name, user=actor.name, networks=loaded.networks, volumes=loaded.volumes, deployed_at=control.clock.now()
     )
     await control.engine.ensure_stack(stack)
-    fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
     made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
+    _keep_logins(control, auth or {}, fresh, made)
     notes = tuple(
         control.note("submitted", f"{job.name} by {actor.name}", actor=actor.name, job=job.id) for job in made
     )
-    control.calls.settled.update({job.id: math.inf for job in made if job.native})
-    _keep_logins(control, auth or {}, fresh, made)
-    await control.writer.commit((PutStack(stack),), *(new_tasks(job) for job in made), notes)
-    changed = [await _update(control, actor, draft, before) for draft, before in fresh if before is not None]
-    jobs = sorted((*made, *changed), key=lambda job: job.name)
-    for job in jobs:
-        if job.native:
-            await apply_native(control, job)
+    new = (PutStack(stack), *(change for job in made for change in new_tasks(job)), *notes)
+    known = [(draft, before.id) for draft, before in fresh if before is not None]
+
+    def deployed() -> Batch:
+        return (*new, *(change for draft, job_id in known for change in _update(control, actor, draft, job_id)))
+
+    await commit_whole(control, deployed)
+    ids = [*(job.id for job in made), *(job_id for _, job_id in known)]
+    jobs = sorted((control.cluster.jobs[job_id] for job_id in ids), key=lambda job: job.name)
     control.wake("reconcile", "place")
+    for job in jobs:
+        if job.native and job.applied < job.generation:
+            await apply_native(control, job)
     return jobs
+
+
+def _same_kind(control: Control, fresh: Sequence[tuple[Draft, Job | None]]) -> None:
+    """Raise Refused for a service that Swarm placed and that Berth shall place from now on, or the other way round."""
+    for draft, before in fresh:
+        if before is not None and before.native != _native(control, draft):
+            now, then = ("Swarm", "Berth") if before.native else ("Berth", "Swarm")
+            raise Refused.of(
+                "service-kind-changed",
+                f"{before.name} is placed by {now}, and with this file it would be placed by {then}.",
+                f"berth cancel {before.name}, then deploy the file again",
+                field="services." + draft.service,
+            )
 
 
 def _keep_logins(
@@ -81,18 +99,17 @@ async def remove(control: Control, actor: Actor, name: str) -> PlanReport:
         raise NotFound.of("no-such-stack", f"there is no stack {name}.", "List them: berth stack ls")
     for job in jobs:
         must_own(actor, job)
-    for job in jobs:
-        await cancel(control, actor, job.id)
-    await control.writer.commit((control.note("stack-removed", f"{name} by {actor.name}", actor=actor.name),))
-    await drop_stack(control, name)
-    return PlanReport(jobs=tuple(_removal(control, job) for job in jobs))
+    note = control.note("stack-removed", f"{name} by {actor.name}", actor=actor.name)
 
+    def removed() -> Batch:
+        stack = control.cluster.stacks.get(name, Stack(name=name))
+        now = control.cluster.stack_jobs(name)
+        stopped = (change for job in now for change in cancelled(control, actor, job))
+        return (PutStack(msgspec.structs.replace(stack, removing=True)), note, *stopped)
 
-async def drop_stack(control: Control, name: str) -> None:
-    """Take a stack's networks and record away; objects of ended slots go with them."""
-    stack = control.cluster.stacks.get(name, Stack(name=name))
-    await control.writer.commit((PutStack(msgspec.structs.replace(stack, removing=True)),))
-    control.wake("reconcile", "reclaim")
+    await commit_whole(control, removed)
+    control.wake("reconcile", "reclaim", "place")
+    return PlanReport(jobs=tuple(_removal(control, job) for job in control.cluster.stack_jobs(name)))
 
 
 def _removal(control: Control, job: Job) -> JobPlan:
@@ -110,35 +127,40 @@ def _current(control: Control, actor: Actor, name: str) -> dict[str, Job]:
     return jobs
 
 
-async def _update(control: Control, actor: Actor, draft: Draft, job: Job) -> Job:
+def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
     """Bring a known service to the file's form; one that did not change keeps running on its cards."""
-    same = job.spec == draft.spec and job.priority == draft.priority and job.queue == draft.queue
-    if not same:
-        before, job = job, msgspec.structs.replace(
-            job, spec=draft.spec, priority=draft.priority, queue=draft.queue, native=_native(control, draft),
-            generation=job.generation + 1, version=job.version + 1,
-        )  # fmt: skip
-        note = control.note("updated", f"{job.name} by {actor.name}", actor=actor.name, job=job.id)
-        await control.writer.commit((PutJob(job, was=before.version), note))
-        for task in control.cluster.tasks_of(job.id):
-            await _renew(control, task, same_cards=before.spec.request == job.spec.request)
-    if draft.replicas != job.replicas:
-        job = await rescale(control, job.id, draft.replicas, actor.name)
-    return job
+    before = control.cluster.jobs[job_id]
+    same = before.spec == draft.spec and before.priority == draft.priority and before.queue == draft.queue
+    if same and draft.replicas == before.replicas:
+        return ()
+    job = msgspec.structs.replace(
+        before, spec=draft.spec, priority=draft.priority, queue=draft.queue, replicas=draft.replicas,
+        generation=before.generation + (not same or before.native), version=before.version + 1,
+    )  # fmt: skip
+    note = control.note("updated", f"{job.name} by {actor.name}", actor=actor.name, job=job.id)
+    tasks = control.cluster.tasks_of(job_id)
+    resized = slots_of(control, job, tasks) if job.replicas != before.replicas else ()
+    settled = {change.task.id for change in resized if isinstance(change, PutTask)}
+    left = (task for task in tasks if task.id not in settled)
+    renewed = () if same else _renewed(left, before.spec.request == job.spec.request)
+    return (PutJob(job, was=before.version), note, *resized, *renewed)
 
 
 def _native(control: Control, draft: Draft) -> bool:
     return draft.native and control.engine.capabilities.native
 
 
-async def _renew(control: Control, task: Task, same_cards: bool) -> None:
+def _renewed(tasks: Iterable[Task], same_cards: bool) -> Batch:
+    found = ((task, _renew(task, same_cards)) for task in tasks)
+    return tuple(PutTask(new, was=task.version) for task, new in found if new is not None)
+
+
+def _renew(task: Task, same_cards: bool) -> Task | None:
     """A slot of a changed service: on its own cards when it asks for the same, else after another grant."""
-
-    def renew(now: Task) -> Task | None:
-        if now.state not in LIVE or now.stop_for:
-            return None
-        if not same_cards:
-            return revise(now, wants_replace=True)
-        return step(now, "stop", stop_for="replace", stop_sent=False) if now.state != "unknown" else None
-
-    await amend(control, task.id, renew)
+    if task.state == "restarting" and not same_cards:
+        return step(task, "wait")
+    if task.state not in LIVE or task.stop_for:
+        return None
+    if not same_cards:
+        return revise(task, wants_replace=True)
+    return step(task, "stop", stop_for="replace", stop_sent=False) if task.state != "unknown" else None
