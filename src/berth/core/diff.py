@@ -47,6 +47,11 @@ class Slot(msgspec.Struct, frozen=True):
     """True when what is not seen is proven not to be there."""
 
     @property
+    def coming(self) -> bool:
+        """True while the slot's object still asks for this attempt: the engine may yet make a container of it."""
+        return self.object is not None and self.object.attempt == self.task.attempt and self.object.replicas > 0
+
+    @property
     def handle(self) -> Handle:
         """What names the slot on the engine now: its object, with every life of it, or else the one container."""
         if self.object is not None:
@@ -125,12 +130,11 @@ def _removed_actions(slot: Slot) -> Iterator[act.Action]:
 def _queued(slot: Slot, facts: Facts) -> Iterator[act.Action]:
     yield from _stop_strays(slot)
     wants_object = facts.capabilities.slot_objects and slot.job.stack
+    if not slot.absent:
+        return
     if slot.task.state == "waiting" and wants_object and not slot.strays:
-        if slot.object is not None:
-            yield act.Prepared(slot.task.id, slot.object)
-        elif slot.absent:
-            yield act.Prepare(slot.task.id)
-    elif slot.task.state == "prepared" and slot.object is not None:
+        yield act.Prepared(slot.task.id, slot.object) if slot.object is not None else act.Prepare(slot.task.id)
+    elif slot.task.state == "prepared" and slot.object is not None and not slot.task.attempt:
         yield from _edited(slot)
 
 
@@ -190,6 +194,9 @@ def _stopping(slot: Slot, facts: Facts) -> Iterator[act.Action]:
         yield from _fenced_or_silent(slot, facts)
     elif life is not None and life.state != "exited":
         if not slot.task.stop_sent:
+            yield act.Stop(slot.task.id, slot.handle)
+    elif life is None and slot.coming:
+        if slot.absent:
             yield act.Stop(slot.task.id, slot.handle)
     elif life is not None or slot.absent:
         yield act.Ended(slot.task.id, _outcome(slot, facts))

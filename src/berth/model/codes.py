@@ -330,6 +330,11 @@ CODES: dict[str, str] = {
         'docker stack deploy takes restart: "no" for its default, which is to restart always, and so does Berth. '
         "What you mean is deploy.restart_policy: {condition: none}."
     ),
+    "service-kind-changed": (
+        "A service without cards is placed by Swarm itself, one with cards by Berth, slot by slot. The file turns one "
+        "into the other, which cannot happen under the service's name while the old form still runs. Cancel that "
+        "service and deploy the file again; the other services of the stack go on."
+    ),
     "simulate-spec": (
         "The text after --simulate is not understood. Write NODE=MODEL:COUNT, more models of a node joined by +, "
         "more nodes by a comma, and * for every node: node1=A100-SXM4-80GB:4,node2=Tesla-V100-SXM2-16GB:2+A10-24GB:1"

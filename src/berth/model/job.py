@@ -22,7 +22,8 @@ StopFor = Literal[
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One job: a stack's service or a `berth run`. `spec` is what its tasks run, `generation` counts its changes.
 
-    `native` services (no cards, only the engine's own constraints) are placed by the engine itself.
+    `native` services (no cards, only the engine's own constraints) are placed by the engine itself; `applied` is the
+    generation of such a service that the engine was last told.
     `stack` and `service` are "" for a job of its own. `engine_name` is slot 1's name on the engine.
     Times are seconds since the epoch. `seq` orders jobs that were submitted in the same instant.
     """
@@ -39,6 +40,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replicas: int = 1
     native: bool = False
     generation: int = 1
+    applied: int = 0
     submitted_at: float = 0.0
     seq: int = 0
     held: bool = False
