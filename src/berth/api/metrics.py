@@ -41,12 +41,15 @@ class _Figures(Collector):
         yield _gauge("berth_waiting_tasks", "Waiting tasks by reason.", ("reason",), waits)
         yield GaugeMetricFamily("berth_stacks", "Deployed stacks.", len(cluster.stacks))
         yield CounterMetricFamily("berth_events", "Events since the first start.", cluster.last_event)
+        passes, seconds = self._control.decisions, self._control.decisions_s
+        yield CounterMetricFamily("berth_decisions", "Passes of the decision since the start.", passes)
+        yield CounterMetricFamily("berth_decisions_seconds", "Seconds that these passes took.", seconds)
         trouble = float(bool(self._control.engine_trouble))
         yield GaugeMetricFamily("berth_engine_trouble", "1 while the engine complains.", trouble)
         look = self._control.look
         if look is not None:
-            seconds = look.ended - look.began
-            yield GaugeMetricFamily("berth_engine_look_seconds", "How long the last look at the engine took.", seconds)
+            took = look.ended - look.began
+            yield GaugeMetricFamily("berth_engine_look_seconds", "How long the last look at the engine took.", took)
 
     def _cards(self) -> Counts:
         cluster = self._control.cluster

@@ -17,6 +17,9 @@ from berth.model.snapshot import CardView, NodeView
 from berth.model.token import Token
 from berth.ports import LogLine
 
+SIMULATED = "simulated"
+"""The `agent` of nodes whose cards the server itself simulates: it is there as long as the server is."""
+
 
 def moment(seconds: float | None) -> datetime | None:
     """Seconds since the epoch as a time in UTC; None for none (0 stands for never)."""
@@ -107,7 +110,7 @@ def node(view: NodeView) -> views.Node:
         cards=len(view.cards),
         free=view.free_cards,
         agent=one.agent or None,
-        agent_up=one.agent_up,
+        agent_up=one.agent_up or one.agent == SIMULATED,
         flag=one.flag,
         hostname=one.hostname,
         role=one.role,

@@ -20,8 +20,6 @@ class Placer:
         self.control = control
         self.memo = Memo()
         self.policy = load("fifo")
-        self.decisions = 0
-        self.last_seconds = 0.0
 
     def plan(self) -> Plan:
         """What would be decided now."""
@@ -31,8 +29,8 @@ class Placer:
         """One pass: decide, commit the grants, remember why the others wait."""
         began = self.control.clock.monotonic()
         plan = self.plan()
-        self.decisions += 1
-        self.last_seconds = self.control.clock.monotonic() - began
+        self.control.decisions += 1
+        self.control.decisions_s += self.control.clock.monotonic() - began
         await asyncio.gather(*(self._grant(place) for place in plan.places))
         await self._remember(plan.waits)
 
