@@ -1,28 +1,58 @@
 """What each error code means and what to do about it: the text of `berth explain CODE`, one entry per code, sorted."""
 
 CODES: dict[str, str] = {
+    "address-in-use": (
+        "Something else listens on the address that the server was to take, or this machine does not have it. See "
+        "what it is with `ss -ltnp`, stop it, or choose another address: `berth up --listen 127.0.0.1:7701`."
+    ),
+    "admin-only": (
+        "Nodes, cards, labels and tokens are changed by admins alone. The first admin's token is in the server's "
+        "data folder (`admin.token`, readable by its owner); give it with `--token-file`, or keep it with `berth "
+        "login URL`."
+    ),
     "agent-blind": (
-        "The agent may not look into running containers, so it cannot check that each sees exactly its cards. "
-        "It runs as an ordinary user or in a container without the host's processes. "
-        "Run `berth agent` as root on the host, or its container with `--pid=host`."
+        "The agent may not look into running containers, so it cannot check that each sees exactly its cards. It "
+        "runs as an ordinary user or in a container without the host's processes. Run `berth agent` as root on the "
+        "host, or its container with `--pid=host`."
     ),
     "agent-elsewhere": (
-        "An agent speaks for the host that it runs on: its cards, its processes. The Docker daemon that it was told to "
-        "watch (by --docker-host, DOCKER_HOST or a context) is on another host. Start the agent on that host, "
-        "or unset the variable."
+        "An agent speaks for the host that it runs on: its cards, its processes. The Docker daemon that it was "
+        "told to watch (by --docker-host, DOCKER_HOST or a context) is on another host. Start the agent on that "
+        "host, or unset the variable."
+    ),
+    "agent-no-hello": (
+        "An agent's first message says who it is and what cards it has; another one came. The agent and the server "
+        "are probably of versions too far apart: bring both to the same one."
     ),
     "agent-only": (
-        "The stream of agents takes only tokens of role agent, and this was another one. Make one for the node with "
-        "`berth token create --role agent --node NAME > F` and start the agent with `--token-file F`."
+        "The stream of agents takes only tokens of role agent, and this was another one. Make one for the node "
+        "with `berth token create --role agent --node NAME > F` and start the agent with `--token-file F`."
     ),
     "agent-refused": (
         "The server answered the agent with a no: the token is unknown, revoked, expired, or not one for agents. "
-        "Make a new one on the server with `berth token create --role agent --node NAME > F` and start the agent with "
-        "`--token-file F`. A server that was restored from a backup may have forgotten younger tokens."
+        "Make a new one on the server with `berth token create --role agent --node NAME > F` and start the agent "
+        "with `--token-file F`. A server that was restored from a backup may have forgotten younger tokens."
     ),
     "agent-token": (
-        "An agent's token keeps its own node's stream and opens nothing else, so that a node that was broken into can "
-        "change nothing. For people and programs make another one: `berth token create --role user --name NAME`."
+        "An agent's token keeps its own node's stream and opens nothing else, so that a node that was broken into "
+        "can change nothing. For people and programs make another one: `berth token create --role user --name "
+        "NAME`."
+    ),
+    "agent-unknown-node": (
+        "The engine has no node on which this agent could run, by its id or its hostname. Join the host to the "
+        "Swarm first (`docker swarm join`), or start the server on that host's Docker."
+    ),
+    "agent-wrong-node": (
+        "An agent's token is bound to one node, and the agent runs on another. Make a token for the right node: "
+        "`berth token create --role agent --node NAME > F`."
+    ),
+    "already-running": (
+        "Another Berth has this data folder open; two would write one ledger. Use that server (`berth cards` finds "
+        "it), or start this one with another folder: `berth up --data DIR`."
+    ),
+    "ambiguous-job": (
+        "Several jobs have this name, since names may repeat. The message lists their ids: name one of those "
+        "instead, or see them all with `berth jobs --all`."
     ),
     "bad-address": (
         "The address of a server is http:// or https://, a host, and a port: `berth login "
@@ -39,18 +69,32 @@ CODES: dict[str, str] = {
         "to take any card, ask for a number instead: count: 2."
     ),
     "bad-certificate": (
-        "The files given by --tls-cert and --tls-key cannot be read, are not in PEM form, or do not belong together. "
-        "The certificate's file holds the server's own certificate first, then its chain; the key's file is not "
-        "encrypted."
+        "The files given by --tls-cert and --tls-key cannot be read, are not in PEM form, or do not belong "
+        "together. The certificate's file holds the server's own certificate first, then its chain; the key's file "
+        "is not encrypted."
     ),
     "bad-constraint": (
         "A constraint is `key operator value`, for example `node.labels.zone == idc` or `gpu.memory >= 40GiB`. The "
-        "key, the operator or the value at the marked place is not one of the language. Write what stands after the "
-        "arrow; docs/constraints.md lists keys and operators."
+        "key, the operator or the value at the marked place is not one of the language. Write what stands after "
+        "the arrow; docs/constraints.md lists keys and operators."
     ),
     "bad-cursor": (
-        "Lists come in pages, and `next` of one page names the following one. What was sent back is no such word, or "
-        "comes from another list. Send `next` as it was, with the same query, or leave `cursor` out and begin anew."
+        "Lists come in pages, and `next` of one page names the following one. What was sent back is no such word, "
+        "or comes from another list. Send `next` as it was, with the same query, or leave `cursor` out and begin "
+        "anew."
+    ),
+    "bad-docker-config": (
+        "The docker CLI's configuration (`~/.docker/config.json` or a context's metadata) cannot be read as JSON. "
+        "Mend or remove the file that the message names, or name the daemon yourself: `--docker-host "
+        "unix:///var/run/docker.sock`."
+    ),
+    "bad-docker-host": (
+        "The address of a Docker daemon is not one that Berth understands. Write `unix:///path/docker.sock`, "
+        "`tcp://host:2376` with TLS, `ssh://user@host`, or the name of a Docker context."
+    ),
+    "bad-docker-tls": (
+        "The certificate files for the Docker daemon (ca.pem, cert.pem, key.pem in DOCKER_CERT_PATH or the "
+        "context) cannot be used. Check that they are there, belong together and are readable."
     ),
     "bad-image": (
         "The name of the image is not one that an engine accepts. It is [REGISTRY/]NAME[:TAG] with small letters "
@@ -61,9 +105,10 @@ CODES: dict[str, str] = {
         "one made up."
     ),
     "bad-json": (
-        "The body of the request is not JSON. Send one job as an object or several as a list, in UTF-8; a job "
-        "file in YAML goes with the content type application/yaml."
+        "The body of the request is not JSON. Send one job as an object or several as a list, in UTF-8; a job file "
+        "in YAML goes with the content type application/yaml."
     ),
+    "bad-listen": ("`--listen` takes HOST:PORT, for example 127.0.0.1:7700 or [::1]:7700; `:7700` means loopback."),
     "bad-mount": (
         "A mount cannot be read. The short form is /host/path:/path, NAME:/path or /path, with :ro at the end "
         "where it is only read; the long form needs type, target, and for a bind a source. A relative path starts "
@@ -74,16 +119,16 @@ CODES: dict[str, str] = {
         "that is not JSON. The message names the field. All paths and bodies are described at /v1/openapi.json."
     ),
     "bad-service-name": (
-        "The engine accepts no such name for a service: letters, digits, - and _, no dot, and a letter or digit "
-        "at the end. Rename the service in the file."
+        "The engine accepts no such name for a service: letters, digits, - and _, no dot, and a letter or digit at "
+        "the end. Rename the service in the file."
     ),
     "bad-settings": (
         "The file in which `berth login` and `berth up` keep the server's address cannot be read or is not JSON. "
         "Remove it and log in again with `berth login URL`."
     ),
     "bad-stack-name": (
-        "A stack's name has letters, digits, - and _, begins with a letter or digit, and leaves room for the "
-        "names of its services (63 characters together). Give another name to `berth stack deploy`."
+        "A stack's name has letters, digits, - and _, begins with a letter or digit, and leaves room for the names "
+        "of its services (63 characters together). Give another name to `berth stack deploy`."
     ),
     "bad-template": (
         "A dollar sign begins something that is no variable. Variables are $NAME, ${NAME}, ${NAME:-default}, "
@@ -94,9 +139,9 @@ CODES: dict[str, str] = {
         "(`2026-01-31T08:00:00Z`). Without a zone UTC is meant."
     ),
     "bad-token-file": (
-        "The token cannot be read: the file is missing, not yours to read, or holds something else than one "
-        "token. Make a token with `berth token create --role user --name NAME` and name its file with `--token- "
-        "file FILE`, or log in again with `berth login URL`."
+        "The token cannot be read: the file is missing, not yours to read, or holds something else than one token. "
+        "Make a token with `berth token create --role user --name NAME` and name its file with `--token- file "
+        "FILE`, or log in again with `berth login URL`."
     ),
     "bad-usage": (
         "The command line itself is wrong: a verb, a flag or a value that does not exist, or one that is missing. "
@@ -107,8 +152,8 @@ CODES: dict[str, str] = {
         "the key does not know. The message names the place, and what to write stands after the arrow."
     ),
     "body-too-large": (
-        "The server takes bodies up to 32 MiB. Split a list of jobs into several, and keep data out of stack files: "
-        "mount it as a volume or put it into the image."
+        "The server takes bodies up to 32 MiB. Split a list of jobs into several, and keep data out of stack "
+        "files: mount it as a volume or put it into the image."
     ),
     "bug": (
         "Berth met something that its authors did not foresee. Run the command again with BERTH_DEBUG=1 before it "
@@ -120,14 +165,14 @@ CODES: dict[str, str] = {
         "so two tasks could meet on one card. Remove it and ask with deploy.resources.reservations.devices."
     ),
     "card-lost": (
-        "The driver lists a card that no longer answers: it fell off the bus, or has to be reset. "
-        "Berth gives it no work and keeps what runs on the other cards. "
-        "Look at `dmesg` for Xid messages and reset the card or restart the machine; the card comes back by itself."
+        "The driver lists a card that no longer answers: it fell off the bus, or has to be reset. Berth gives it "
+        "no work and keeps what runs on the other cards. Look at `dmesg` for Xid messages and reset the card or "
+        "restart the machine; the card comes back by itself."
     ),
     "cards-file": (
-        "The file given by --cards cannot be read, or is not a JSON list of card objects. "
-        "Each object may hold node, index, uuid, model, memory_mib, driver, cuda, nvlink, util, mem_used_mib and the "
-        "other fields that `berth cards --json` prints. While Berth runs, the last good content stays in use."
+        "The file given by --cards cannot be read, or is not a JSON list of card objects. Each object may hold "
+        "node, index, uuid, model, memory_mib, driver, cuda, nvlink, util, mem_used_mib and the other fields that "
+        "`berth cards --json` prints. While Berth runs, the last good content stays in use."
     ),
     "changed-meanwhile": (
         "Two requests changed the same thing at the same moment; this one came second, and nothing of it was done. "
@@ -138,13 +183,17 @@ CODES: dict[str, str] = {
         "Look with `berth jobs` or `berth events`, then type the command again where it is needed."
     ),
     "count-and-device-ids": (
-        "A device has both count and device_ids. count means any so many cards, device_ids means exactly these, "
-        "so one of them must go."
+        "A device has both count and device_ids. count means any so many cards, device_ids means exactly these, so "
+        "one of them must go."
+    ),
+    "database-too-new": (
+        "The database was written by a newer version of Berth, which this one would damage. Start it with that "
+        "version, or use another folder: `berth up --data DIR`."
     ),
     "declared-label": (
-        "A gpu.* label on a node without an agent has a value that says nothing about cards. "
-        "gpu.count and gpu.free are whole numbers, gpu.cards is a list of indices such as 2,3, gpu.memory is MiB or "
-        "carries a unit. Correct it with `berth node label NODE KEY=VALUE`."
+        "A gpu.* label on a node without an agent has a value that says nothing about cards. gpu.count and "
+        "gpu.free are whole numbers, gpu.cards is a list of indices such as 2,3, gpu.memory is MiB or carries a "
+        "unit. Correct it with `berth node label NODE KEY=VALUE`."
     ),
     "device-by-hand": (
         "An entry under devices gives a device node, or goes with a service that has cards, past Berth's ledger. "
@@ -152,8 +201,8 @@ CODES: dict[str, str] = {
         "deploy ignores them."
     ),
     "device-capabilities": (
-        "A device under reservations must say what it is for. Only graphics cards are carried: write "
-        "capabilities: [gpu]."
+        "A device under reservations must say what it is for. Only graphics cards are carried: write capabilities: "
+        "[gpu]."
     ),
     "device-driver": (
         "Devices are asked for with driver: nvidia or without a driver. Berth itself chooses between CDI and the "
@@ -171,13 +220,48 @@ CODES: dict[str, str] = {
         "A key stands twice in one mapping of a YAML file, so one of them would be lost in silence. Remove one; "
         "keys that come from an anchor (<<: *name) may be written again."
     ),
+    "engine-answer-lost": (
+        "The connection to the engine broke before its answer came, so the call may or may not have been carried "
+        "out. Berth keeps what it had granted, looks at the engine, and goes on from what it sees; nothing has to "
+        "be done."
+    ),
     "engine-away": (
         "The agent cannot reach the Docker daemon of its own node. It still reports cards, but sees no containers. "
         "Check that dockerd runs, that DOCKER_HOST names its socket, and that the agent's user may open it."
     ),
+    "engine-object-gone": (
+        "The engine no longer has the service, container or network that was meant. Usually a person removed it at "
+        "the same moment; Berth finds out with its next look."
+    ),
+    "engine-refused": (
+        "The engine said no, with the words that the message repeats; nothing was done. What to change depends on "
+        "those words: a wrong mount, a name that is taken, an option that this version of Docker does not know."
+    ),
+    "engine-rootless": (
+        "A rootless Docker cannot give containers the cards of the host in a way that Berth could check. Use the "
+        "system's Docker: `--docker-host unix:///var/run/docker.sock`."
+    ),
+    "engine-taken": (
+        "Another Berth manages this Swarm, and two ledgers would give one card twice. Stop the other server; when "
+        "it was killed, its claim is void a minute later. To go on with its jobs, start this one with its data "
+        "folder."
+    ),
+    "engine-undecided": (
+        "The engine answered with an error of its own, so it is not known whether the call had an effect. Berth "
+        "keeps the grant and looks at the engine before it does anything else."
+    ),
+    "engine-unreachable": (
+        "The Docker daemon does not answer at the address that the message names. Check that dockerd runs and that "
+        "you may open its socket (group docker, or root); choose another with `--docker-host` or DOCKER_HOST. A "
+        "running Berth goes on trying."
+    ),
+    "engine-version": (
+        "The daemon speaks no version of the Docker API that Berth speaks. Berth needs Docker 20.10 (API 1.41) or "
+        "newer: upgrade the daemon."
+    ),
     "env-file-line": (
-        "A line of an env_file or of .env is not NAME=value. Lines that begin with # and empty ones are skipped; "
-        "a name has no spaces."
+        "A line of an env_file or of .env is not NAME=value. Lines that begin with # and empty ones are skipped; a "
+        "name has no spaces."
     ),
     "env-file-missing": (
         "The stack file names an env_file that the client does not find. The path starts at the directory of the "
@@ -190,6 +274,11 @@ CODES: dict[str, str] = {
     "external-with-settings": (
         "An external volume exists already, so its driver, options and labels cannot be set from here. Remove "
         "them, or remove external."
+    ),
+    "fence-alive": (
+        "Fencing a node says that it is switched off, so that its tasks may run elsewhere. This node answers: its "
+        "containers would go on, and its cards would be given twice. To keep new work away use `berth node drain "
+        "NODE --reason R`, with `--move` to move what runs."
     ),
     "file-too-big": (
         "The file is larger than a stack or job file can be, so it was not read. Check that the right file was named."
@@ -209,12 +298,20 @@ CODES: dict[str, str] = {
     ),
     "gpu-overwritten": (
         "An environment variable asked for cards, but a field that ranks above it asked for something else and "
-        "counts. The order is devices, generic_resources, NV_GPU, a list in NVIDIA_VISIBLE_DEVICES, gpu.free >= "
-        "N, gpu.task=true. Berth sets NVIDIA_VISIBLE_DEVICES to the granted cards; remove yours to silence this."
+        "counts. The order is devices, generic_resources, NV_GPU, a list in NVIDIA_VISIBLE_DEVICES, gpu.free >= N, "
+        "gpu.task=true. Berth sets NVIDIA_VISIBLE_DEVICES to the granted cards; remove yours to silence this."
     ),
     "gpu-variable": (
         "A variable that container runtimes read as a request for devices was taken out of the environment: only "
         "Berth says which cards a container sees. Ask for cards with deploy.resources.reservations.devices."
+    ),
+    "hold-running": (
+        "`hold` keeps a waiting job from starting; this one has started or ended. `berth requeue JOB` stops a "
+        "running job and puts it back with its submit time, `berth cancel JOB` ends it."
+    ),
+    "image-absent": (
+        "The image is not on the node and its registry does not give it to the engine. Check its name, push it, or "
+        "pull it on the node; for a private registry log in with `docker login` before you deploy."
     ),
     "image-missing": (
         "A service or job has no image. Berth builds none, and neither does docker stack deploy: build and push "
@@ -229,16 +326,35 @@ CODES: dict[str, str] = {
         "what stands after the arrow, or leave the key out."
     ),
     "key-reused": (
-        "An Idempotency-Key stands for one request for a day: the same request under it gives the first answer again, "
-        "another one is refused. Use a new random key for every new request, as the command line does."
+        "An Idempotency-Key stands for one request for a day: the same request under it gives the first answer "
+        "again, another one is refused. Use a new random key for every new request, as the command line does."
     ),
     "key-too-long": ("An Idempotency-Key has at most 255 characters. A random word of 32 is enough."),
+    "label-busy": (
+        "Somebody else changed the node's labels at the same moment, several times in a row. Type the command again."
+    ),
+    "label-count": (
+        "`gpu.count` is the number of cards that a hand-labelled node declares: a whole number from 0 to 1024."
+    ),
+    "label-count-held": (
+        "The number of declared cards cannot be lowered below those that work is using. Cancel that work or wait "
+        "for its end; `berth cards` shows who holds which card."
+    ),
+    "label-of-berth": (
+        "These labels are written by Berth from its ledger, and a value set by hand would be put back. Use labels "
+        "of your own (zone, tier); on a hand-labelled node the number of cards is changed with `berth node label "
+        "NODE gpu.count=N`."
+    ),
     "label-reserved": (
         "Labels that begin with berth. are those by which Berth finds its own objects again. Give yours another name."
     ),
+    "last-admin": (
+        "Without an admin's token nobody could make another one. Create a new one first: `berth token create "
+        "--role admin --name NAME`, then revoke the old one."
+    ),
     "method-not-allowed": (
-        "The path is there, but not with this method: for example, a job is cancelled with DELETE, not with POST. The "
-        "header Allow of the answer lists the methods; /v1/openapi.json describes them."
+        "The path is there, but not with this method: for example, a job is cancelled with DELETE, not with POST. "
+        "The header Allow of the answer lists the methods; /v1/openapi.json describes them."
     ),
     "mount-of-cards": (
         "A mount would give the container device nodes of cards, or ask NVIDIA's runtime for some, past Berth's "
@@ -257,18 +373,59 @@ CODES: dict[str, str] = {
         "The engine takes names of at most 63 characters, and a slot's name is STACK_SERVICE-N. Shorten the name "
         "of the stack or of the service."
     ),
+    "network-missing": (
+        "The stack names an external network that the engine does not have. Create it (`docker network create "
+        "--driver overlay NAME` on a Swarm), or leave `external` out so that the stack gets its own."
+    ),
+    "no-jobs": ("A list of jobs was sent that is empty. Send one job object, or a list of at least one."),
+    "no-native-services": ("A Docker host places no services by itself; there Berth places every task."),
+    "no-node-labels": ("A Docker host has no node labels. Labels set with `berth node label` are kept by Berth there."),
+    "no-reason": (
+        "Draining and fencing need `--reason TEXT`: whoever finds the node or card like that later wants to know why."
+    ),
+    "no-secret-store": (
+        "A Docker host has no store of secrets and configs, and Berth does not bring one yet. Deploy to a Swarm, "
+        "or mount the file: `-v /path/key:/run/secrets/key:ro`."
+    ),
     "no-server": (
         "Nothing answers at the address of the server. Start one with `berth up`, or name the one that you mean: "
-        "`berth login URL` keeps it, `--server URL` and BERTH_SERVER name it for one call. On another machine "
-        "look at its firewall, and at `berth up --listen`."
+        "`berth login URL` keeps it, `--server URL` and BERTH_SERVER name it for one call. On another machine look "
+        "at its firewall, and at `berth up --listen`."
     ),
     "no-services": (
         "The stack files name no service, so there is nothing to run. A stack file has services: with a name and "
         "at least an image under it."
     ),
+    "no-such-card": (
+        "No card has this UUID. `berth cards` lists them; a UUID may be shortened to its first characters as long "
+        "as only one card fits."
+    ),
+    "no-such-job": (
+        "No job has this id or name. `berth jobs --all` lists also those that have ended; those that ended more "
+        "than 30 days ago are forgotten."
+    ),
+    "no-such-node": (
+        "No node has this name. `berth nodes` lists them; nodes come from the engine, so join a new one there first."
+    ),
     "no-such-path": (
-        "The API has nothing at this path. Check for a misspelled part, and that the version is in front (/v1/...). A "
-        "newer client may know paths that an older server lacks: compare with `berth version`."
+        "The API has nothing at this path. Check for a misspelled part, and that the version is in front "
+        "(/v1/...). A newer client may know paths that an older server lacks: compare with `berth version`."
+    ),
+    "no-such-stack": (
+        "No stack has this name here. `berth stack ls` lists those that Berth deployed; others are `docker stack ls`'s."
+    ),
+    "no-such-token": ("No token has this id. `berth token ls` lists ids, never the secrets."),
+    "node-alive": (
+        "A node can be forgotten once the engine no longer has it. On a Swarm: `docker node rm NAME` on a manager, "
+        "then `berth node rm NAME`."
+    ),
+    "node-holds-work": (
+        "Work of Berth's may still run on this node, and its cards stay held until that is settled. If the machine "
+        "is really off, say so: `berth node fence NODE --reason R`."
+    ),
+    "not-a-manager": (
+        "This Docker daemon is not a manager of a Swarm, so it cannot start services. Start Berth on a manager, or "
+        "name one: `--docker-host ssh://user@manager`. Without a Swarm use `--engine docker`."
     ),
     "not-berth": (
         "Something answers at this address, but not as a Berth does: a proxy, another program, or a server with "
@@ -279,9 +436,9 @@ CODES: dict[str, str] = {
         "command."
     ),
     "not-named": (
-        "While deploying a stack the server asked for a file or a shell variable that the stack files do not "
-        "name. The client sends only what the files name, so it stopped and nothing was sent. Check that you "
-        "speak to your own server: `berth version`."
+        "While deploying a stack the server asked for a file or a shell variable that the stack files do not name. "
+        "The client sends only what the files name, so it stopped and nothing was sent. Check that you speak to "
+        "your own server: `berth version`."
     ),
     "not-text": (
         "The file holds bytes that no text has, so it is not a YAML file, or it was damaged. Check that the right "
@@ -291,89 +448,142 @@ CODES: dict[str, str] = {
         "The file is not UTF-8, the only encoding that stack and job files have. Save it as UTF-8 in the editor, "
         "or convert it: iconv -f latin1 -t utf-8 FILE."
     ),
+    "not-yours": (
+        "A user changes only jobs and stacks that were submitted with their own token. Ask the owner or an admin."
+    ),
     "number-rewritten": (
         "A value in environment or labels is a number without quotes, and numbers reach the container in their "
         "shortest form, as with docker stack deploy: 3.10 arrives as 3.1, 0777 as 511. Quote it to keep it as it "
         "is written."
     ),
     "nvidia-bindings-missing": (
-        "NVIDIA cards are read through the Python package nvidia-ml-py, which is not installed here. "
-        "Install Berth with its agent parts: `pip install 'gpu-berth[agent]'`."
+        "NVIDIA cards are read through the Python package nvidia-ml-py, which is not installed here. Install Berth "
+        "with its agent parts: `pip install 'gpu-berth[agent]'`."
     ),
     "nvidia-driver-mismatch": (
-        "The NVIDIA driver in the kernel has another version than its library, usually after an update of packages. "
-        "New GPU work fails until they agree. Drain the node and restart it, or unload and load the nvidia modules."
+        "The NVIDIA driver in the kernel has another version than its library, usually after an update of "
+        "packages. New GPU work fails until they agree. Drain the node and restart it, or unload and load the "
+        "nvidia modules."
     ),
     "nvidia-driver-not-loaded": (
-        "NVIDIA's library is installed but its kernel driver is not loaded or finds no card. "
-        "Try `modprobe nvidia` and read `dmesg`; after a kernel update the module may have to be built again."
+        "NVIDIA's library is installed but its kernel driver is not loaded or finds no card. Try `modprobe nvidia` "
+        "and read `dmesg`; after a kernel update the module may have to be built again."
     ),
     "nvidia-library-missing": (
-        "libnvidia-ml.so.1 is not on this host, so no NVIDIA driver is installed. "
-        "Install the driver of your distribution (`nvidia-smi` must work), or use --vendor declared or simulated."
+        "libnvidia-ml.so.1 is not on this host, so no NVIDIA driver is installed. Install the driver of your "
+        "distribution (`nvidia-smi` must work), or use --vendor declared or simulated."
     ),
     "nvidia-no-answer": (
         "A call to the NVIDIA driver has not come back for a long time, or ended in an error of the driver itself. "
         "Run `nvidia-smi` on the node: when it hangs too, the node has to be restarted. The agent goes on trying."
     ),
+    "other-engine": (
+        "A data folder holds the ledger of one engine, and this is another one. Name the engine that it belongs to "
+        "(`--engine`, `--docker-host`), or start with another folder: `--data DIR`."
+    ),
     "out-of-range": ("A number is smaller or larger than the key allows. The message names the limits."),
+    "plain-beyond-loopback": (
+        "Tokens would cross the network in the clear. Give a certificate (`--tls-cert F --tls-key F`), listen on "
+        "loopback and use an SSH tunnel, or say `--insecure` when the network is your own."
+    ),
     "privileged-with-cards": (
         "privileged opens every device of the node to the container, so it would see cards that were given to "
         "others. Remove it; a program that needs one capability rarely needs all of them."
     ),
+    "requeue-ended": (
+        "A job that has ended is not put back in the queue. Submit it again: `berth run`, `berth submit`, or "
+        "`berth stack deploy`."
+    ),
     "restart-default": (
-        "A service without deploy.restart_policy gets Docker's default: it runs again whenever it ends, even "
-        "after success, and keeps its cards. For training write condition: on-failure with max_attempts; for one "
-        "run, condition: none."
+        "A service without deploy.restart_policy gets Docker's default: it runs again whenever it ends, even after "
+        "success, and keeps its cards. For training write condition: on-failure with max_attempts; for one run, "
+        "condition: none."
     ),
     "restart-no": (
         'docker stack deploy takes restart: "no" for its default, which is to restart always, and so does Berth. '
         "What you mean is deploy.restart_policy: {condition: none}."
     ),
+    "scale-ended": (
+        "A job that has ended has no replicas to change. Deploy its stack again: `berth stack deploy -c FILE NAME`."
+    ),
+    "scale-negative": ("The number of replicas is a whole number from 0 up: `berth scale STACK_SERVICE=2`."),
     "service-kind-changed": (
-        "A service without cards is placed by Swarm itself, one with cards by Berth, slot by slot. The file turns one "
-        "into the other, which cannot happen under the service's name while the old form still runs. Cancel that "
-        "service and deploy the file again; the other services of the stack go on."
+        "A service without cards is placed by Swarm itself, one with cards by Berth, slot by slot. The file turns "
+        "one into the other, which cannot happen under the service's name while the old form still runs. Cancel "
+        "that service and deploy the file again; the other services of the stack go on."
     ),
     "simulate-spec": (
         "The text after --simulate is not understood. Write NODE=MODEL:COUNT, more models of a node joined by +, "
-        "more nodes by a comma, and * for every node: node1=A100-SXM4-80GB:4,node2=Tesla-V100-SXM2-16GB:2+A10-24GB:1"
+        "more nodes by a comma, and * for every node: "
+        "node1=A100-SXM4-80GB:4,node2=Tesla-V100-SXM2-16GB:2+A10-24GB:1"
     ),
     "simulate-unknown-node": (
-        "--simulate or --cards names a node that the engine does not have. "
-        "Use the names that the message lists, or * for every node."
+        "--simulate or --cards names a node that the engine does not have. Use the names that the message lists, "
+        "or * for every node."
+    ),
+    "stale-version": (
+        "The engine's object changed after Berth had read it, so the engine refused the change and nothing was "
+        "done. Berth looks again and repeats what is still wanted."
     ),
     "store-broken": (
-        "The database that holds Berth's jobs and ledger does not work: its disk is full, its file is damaged or may "
-        "not be written, or the PostgreSQL server does not answer. The message says which and what to do. What runs "
-        "goes on; a damaged file can be put aside, for a new start reads back from the engine what runs there."
+        "The database that holds Berth's jobs and ledger does not work: its disk is full, its file is damaged or "
+        "may not be written, or the PostgreSQL server does not answer. The message says which and what to do. What "
+        "runs goes on; a damaged file can be put aside, for a new start reads back from the engine what runs "
+        "there."
     ),
     "store-url": (
-        "The value of --store is no database that Berth knows, or its driver is not installed. Write sqlite:///PATH "
-        "(with an absolute path that makes four slashes), or postgresql://USER:PASSWORD@HOST/DATABASE after "
-        "`pip install 'gpu-berth[server,postgres]'`. Without --store it is SQLite in the folder of --data."
+        "The value of --store is no database that Berth knows, or its driver is not installed. Write "
+        "sqlite:///PATH (with an absolute path that makes four slashes), or "
+        "postgresql://USER:PASSWORD@HOST/DATABASE after `pip install 'gpu-berth[server,postgres]'`. Without "
+        "--store it is SQLite in the folder of --data."
     ),
     "superseded": (
         "Another Berth server has taken over this cluster, so this one writes no more and ends. Speak to the newer "
         "one; if that one was started by mistake, stop it and start this one again."
     ),
+    "tls-file": (
+        "A file given with `--tls-cert` or `--tls-key` cannot be read. Check its path, and that the server's user "
+        "may read it."
+    ),
+    "tls-pair": ("TLS needs both the certificate and its key: `--tls-cert F --tls-key F`, as PEM files."),
     "token-expired": (
         "The token was valid for a limited time that is over. Ask an admin for another one (`berth token create "
         "--role user --name NAME`), then `berth login URL` or `--token-file FILE`."
     ),
     "token-missing": (
         "The request carried no bearer token, and the server answers only /healthz without one. Log in once with "
-        "`berth login URL`, or name a file with `--token-file FILE`. The first token is in the server's data folder: "
-        "admin.token."
+        "`berth login URL`, or name a file with `--token-file FILE`. The first token is in the server's data "
+        "folder: admin.token."
     ),
+    "token-name": (
+        "A user's token needs a name, because the jobs that it submits belong to that name: `berth token create "
+        "--role user --name NAME`."
+    ),
+    "token-name-form": (
+        "A token's name is made of letters, digits, `.`, `_`, `@` and `-`, and has at most 63 characters."
+    ),
+    "token-node": (
+        "An agent's token is bound to one node, so that it can speak for no other: `berth token create --role "
+        "agent --node NAME > F`."
+    ),
+    "token-node-user": ("Only an agent's token is bound to a node. Leave `--node` out, or make it `--role agent`."),
     "token-shown": (
         "The token was created by an earlier request under the same Idempotency-Key. Its secret is shown once and "
-        "never written down, so it cannot be told again. Revoke it with `berth token revoke ID` and create another."
+        "never written down, so it cannot be told again. Revoke it with `berth token revoke ID` and create "
+        "another."
     ),
     "token-unknown": (
         "The server knows no such token: it is misspelled, was revoked, or belongs to another server. Log in again "
-        "with `berth login URL`, or name the right file with `--token-file FILE`. A server restored from a backup may "
-        "have forgotten younger tokens."
+        "with `berth login URL`, or name the right file with `--token-file FILE`. A server restored from a backup "
+        "may have forgotten younger tokens."
+    ),
+    "too-many-cards": (
+        "No known node has that many cards (silent nodes are counted, too), so the task could never run: a task "
+        "runs on one node. Ask for fewer, or spread the work over several tasks; `berth gpus` shows what there is."
+    ),
+    "too-many-jobs": ("One request takes at most so many jobs. Send them in several requests."),
+    "too-many-replicas": (
+        "One job takes at most 10,000 replicas. Submit several jobs, or check the number in the file."
     ),
     "too-many-services": ("One stack has more services than Berth takes. Split the file into several stacks."),
     "undefined-config": (
@@ -381,8 +591,8 @@ CODES: dict[str, str] = {
         "{external: true}}."
     ),
     "undefined-network": (
-        "A service names a network that the file does not declare. Add it at the end of the file: networks: "
-        "{NAME: }, or with external: true when it exists already."
+        "A service names a network that the file does not declare. Add it at the end of the file: networks: {NAME: "
+        "}, or with external: true when it exists already."
     ),
     "undefined-secret": (
         "A service names a secret that the file does not declare. Add it at the end of the file: secrets: {NAME: "
@@ -394,11 +604,19 @@ CODES: dict[str, str] = {
     ),
     "unknown-card": (
         "A card is asked for by a name that no known node has. Cards are named by their index on a node (`0`), by "
-        "NODE/INDEX, or by their full UUID; a shortened UUID is not taken. `berth cards --json` lists them; a number "
-        "of cards (`count: 2`, `--gpus 2`) takes any that match."
+        "NODE/INDEX, or by their full UUID; a shortened UUID is not taken. `berth cards --json` lists them; a "
+        "number of cards (`count: 2`, `--gpus 2`) takes any that match."
     ),
     "unknown-code": (
         "There is no error code of this name in this version. `berth explain` without a code lists all of them."
+    ),
+    "unknown-docker-context": (
+        "The docker CLI has no context of this name. `docker context ls` lists them; give `--docker-host` one of "
+        "those, or an address."
+    ),
+    "unknown-engine": (
+        "`--engine` takes auto, docker, swarm or simulated. Leave it out and Berth takes the best one that "
+        "answers, and says why."
     ),
     "unknown-key": (
         "No stack or job file has a key of this name at this place. Write the one that stands after the arrow; "
@@ -406,8 +624,8 @@ CODES: dict[str, str] = {
     ),
     "unknown-queue": ("There is no queue of this name. Until queues are configured there is one, named default."),
     "unreadable-file": (
-        "A file that was named on the command line cannot be read, or is far larger than such a file can be. "
-        "Check the path and its permissions; `-` stands for standard input where the verb says so."
+        "A file that was named on the command line cannot be read, or is far larger than such a file can be. Check "
+        "the path and its permissions; `-` stands for standard input where the verb says so."
     ),
     "untrusted-certificate": (
         "The server's certificate is not signed by an authority that this machine knows, or not for this name. "
@@ -423,8 +641,8 @@ CODES: dict[str, str] = {
         "Set it, or give a default: ${NAME:-default}."
     ),
     "vendor-unknown": (
-        "--vendor takes auto, nvidia, declared or simulated. declared needs --cards FILE on an agent; "
-        "simulated needs --simulate SPEC or --cards FILE."
+        "--vendor takes auto, nvidia, declared or simulated. declared needs --cards FILE on an agent; simulated "
+        "needs --simulate SPEC or --cards FILE."
     ),
     "version-unsupported": (
         "The file's version is not 3, the one that docker stack deploy takes. Files for Compose 2 keep resources "
@@ -432,9 +650,9 @@ CODES: dict[str, str] = {
         "deploy.resources."
     ),
     "wrong-cards": (
-        "After its start a container saw other cards than Berth had granted, so it was stopped and its node flagged. "
-        "The message names the cause: privileged mode, a device or cgroup rule of its own, or a container toolkit that "
-        "maps UUIDs to other cards. Mend that on the node, then `berth requeue JOB`."
+        "After its start a container saw other cards than Berth had granted, so it was stopped and its node "
+        "flagged. The message names the cause: privileged mode, a device or cgroup rule of its own, or a container "
+        "toolkit that maps UUIDs to other cards. Mend that on the node, then `berth requeue JOB`."
     ),
     "wrong-type": (
         "A value is of another kind than its key takes: true where text is wanted, a list where a mapping is. "
@@ -445,16 +663,15 @@ CODES: dict[str, str] = {
         "is inside the very part that it names."
     ),
     "yaml-documents": (
-        "A line --- begins a second document, but a stack or job file is one document. Put the rest into a file "
-        "of its own and give it with another -c."
+        "A line --- begins a second document, but a stack or job file is one document. Put the rest into a file of "
+        "its own and give it with another -c."
     ),
     "yaml-empty": ("The file holds nothing but comments or blanks. Check that the right file was named and saved."),
     "yaml-key": ("A key is a list or a mapping, or begins with [ or { without quotes. Quote it."),
     "yaml-merge": ("<< takes in the keys of another mapping, so it wants *name of a mapping, or a list of them."),
     "yaml-syntax": (
         "The file is not YAML at the place that the message names; often the cause is a line above it: a quote or "
-        "bracket that is not closed, or keys that are not aligned. Values that begin with @ ` % & * ! need "
-        "quotes."
+        "bracket that is not closed, or keys that are not aligned. Values that begin with @ ` % & * ! need quotes."
     ),
     "yaml-tab": (
         "YAML indents with spaces; a tab there is an error. Replace it by spaces, and let the editor do so for "
@@ -469,8 +686,7 @@ CODES: dict[str, str] = {
         "Lists and mappings stand inside each other more than 100 levels deep. Most often a bracket is not closed."
     ),
     "yaml-top": (
-        "A stack or job file is a mapping: keys with values, such as services: or image:. This one holds a list "
-        "or a single word."
+        "A stack or job file is a mapping: keys with values, such as services: or image:. This one holds a list or "
+        "a single word."
     ),
 }
-"""Code -> two to four sentences with the remedy."""
