@@ -1,4 +1,4 @@
-"""What a process has taken: CPU time of all its threads, and resident memory; for figures on a machine that is shared."""
+"""What a process has taken: CPU time of all its threads, and resident memory; also how busy the machine is."""
 
 import os
 import subprocess
