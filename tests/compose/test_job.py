@@ -139,7 +139,7 @@ def test_mounts_of_a_job_are_guarded_like_those_of_a_stack() -> None:
     ("data", "code", "field", "hint"),
     [
         (b'{"imag": "x"}', "unknown-key", "imag", "Write image"),
-        (b"{}", "image-missing", "", "Write image: NAME:TAG"),
+        (b"{}", "image-missing", "image", "Write image: NAME:TAG"),
         (b'{"image": "x", "array": {}}', "key-not-carried", "array", "It comes with a later version; leave it out."),
         (b'{"image": 5}', "wrong-type", "image", "Write text."),
         (b'[{"image": "x"}, {"image": "x", "gpus": [1]}]', "wrong-type", "[1].gpus", None),

@@ -226,3 +226,18 @@ def test_a_mistake_beside_a_refusal_is_bad_input() -> None:
     with pytest.raises(BadInput) as caught:
         load(wrap("labels: {cdi.k8s.io/a: b}\ntty: maybe"))
     assert [problem.code for problem in caught.value.problems] == ["wrong-type", "card-by-annotation"]
+
+
+@pytest.mark.parametrize(
+    ("service", "field"),
+    [
+        ("hostname: 'h{{.Task.Slot}}'", "services.web.hostname"),
+        ("environment: {RANK: '{{ .Task.Slot }}'}", "services.web.environment.RANK"),
+        ("volumes: ['/data/{{.Service.Name}}:/d']", "services.web.volumes.0"),
+    ],
+)
+def test_templates_that_only_swarm_expands_rightly(service: str, field: str) -> None:
+    (problem,) = problems(wrap(CARDS + service))
+    assert (problem.code, problem.field, problem.line) == ("template-not-carried", field, 6)
+    assert load(wrap(service)).drafts[0].native
+    assert load(wrap(CARDS + "hostname: '{{.Node.Hostname}}'")).drafts

@@ -115,7 +115,9 @@ def mistake(error: msgspec.ValidationError) -> Mistake:
     if found := _UNKNOWN.fullmatch(text):
         return _unknown(found[1], _path(found[2]))
     if found := _MISSING.fullmatch(text):
-        return Mistake("image-missing", f"{found[1]} is missing.", f"Write {found[1]}: NAME:TAG", _path(found[2]))
+        return Mistake(
+            "image-missing", f"{found[1]} is missing.", f"Write {found[1]}: NAME:TAG", _path(found[2]), found[1]
+        )
     if found := _EXPECTED.fullmatch(text):
         path = _path(found[3])
         wanted, got = (" or ".join(_WORDS.get(word, word) for word in part.split(" | ")) for part in found.groups()[:2])

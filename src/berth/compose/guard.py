@@ -19,6 +19,7 @@ _SOCKETS = tuple(
 _CARD_NODES = re.compile(r"/dev|/dev/(?:nvidia.*|kfd|dri)(?:/.*)?|/proc/driver/nvidia(?:/.*)?")
 _LISTS = ("/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
 _TAKEN_OUT = re.compile(r"DOCKER_RESOURCE_.*|AMD_VISIBLE_DEVICES|NVIDIA_MIG_(?:CONFIG|MONITOR)_DEVICES")
+_TEMPLATE = re.compile(r"\{\{[^{}]*\.(?:Task|Service)\b[^{}]*\}\}")
 _ASK = "Ask for cards with deploy.resources.reservations.devices; Berth puts them into the container."
 
 
@@ -79,6 +80,18 @@ def targets(paths: Iterable[tuple[str, Place | None, str]], report: Report) -> N
         if any(_inside(_clean(path), root) for root in _LISTS):
             message = f"a file at {path[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
             report.refuse(place, "mount-of-cards", message, _ASK, field)
+
+
+def templates(service: Fields, env: Mapping[str, Var], found: Iterable[Mounted]) -> None:
+    """Note templates of task and service in services that Berth places: each slot is a service there, its slot 1."""
+    hostname = Var(service.text("hostname"), service.at("hostname"), service.field("hostname"))
+    mounted = [Var(one.mount.source, one.place, one.field) for one in found]
+    for var in (hostname, *env.values(), *mounted):
+        template = _TEMPLATE.search(var.value or "")
+        if template:
+            message = f"the template {template[0]} is not carried yet in services that Berth places."
+            hint = "Write the value out, or leave the service to Swarm: no cards, and only Swarm's own constraints."
+            service.report.wrong(var.place, "template-not-carried", message, hint, var.field)
 
 
 def privileges(service: Fields, cards: bool) -> None:

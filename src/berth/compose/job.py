@@ -1,31 +1,27 @@
 """Job files (YAML) and job bodies (JSON) -> drafts; both go through one body, so both get the same answers."""
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from berth.compose import cards, deploy, guard, keys, storage, tree, units
+from berth.compose import cards, guard, keys, storage, tree, units
 from berth.compose.body import JobBody, LimitsBody, mistake
 from berth.compose.cards import Ask, Signs
 from berth.compose.container import image_problem
 from berth.compose.deploy import CONDITIONS, Constraints
 from berth.compose.facts import Facts
 from berth.compose.fields import Var
+from berth.compose.job_values import Reader, Where
 from berth.compose.report import Report
-from berth.compose.scalars import shown
 from berth.compose.text import Place, decode
 from berth.compose.tree import Items, Node, Scalar
 from berth.model.draft import Draft, SourceFile
-from berth.model.gpu_model import normalise
 from berth.model.spec import FileRef, Limits, Request, Restart, TaskSpec
 
-T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-_STAND_IN = "image-missing"
+_STAND_IN = "stand-in"
 _NUMBERS = frozenset(("gpus", "priority", "max_attempts", "pids"))
-_SHARE = re.compile(r"\d+x.*|\d*\.\d+|\d+(?:\.\d+)?\s*[kmgt]i?b?", re.IGNORECASE)
 
 
 def load_job(data: bytes, path: str, facts: Facts) -> Draft:
@@ -35,106 +31,17 @@ def load_job(data: bytes, path: str, facts: Facts) -> Draft:
     keys.check(keys.JOB, whole, "", report)
     values = {name: _plain(entry.node, name) for name, entry in whole.entries.items() if name in keys.JOB.carried}
     found = _places(whole, "")
-    where = _Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
+    where = Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
     return _draft(_body(values, where, report), facts, where, report)
 
 
 def draft_job(body: JobBody, facts: Facts) -> Draft:
     """The draft of a job that came as JSON. Raises BadInput with everything that is wrong, each with its field."""
-    return _draft(body, facts, _Where({}, None), Report())
+    return _draft(body, facts, Where({}, None), Report())
 
 
-class _Where:
-    """Places of fields, for input that has lines."""
-
-    def __init__(self, places: dict[str, Place], whole: Place | None, keys: dict[str, Place] | None = None) -> None:
-        self.places = places
-        self._whole = whole
-        self._keys = keys or {}
-
-    def key(self, field: str) -> Place | None:
-        """The place of a field's key."""
-        return self._keys.get(field) or self.at(field)
-
-    def at(self, field: str) -> Place | None:
-        """The place of a field, or of the nearest one around it."""
-        while field and field not in self.places:
-            field = field.rpartition(".")[0]
-        return self.places.get(field, self._whole)
-
-
-class _Reader:
-    """Reads the values of a body and notes what is wrong with them."""
-
-    def __init__(self, body: JobBody, where: _Where, report: Report) -> None:
-        self.body = body
-        self.where = where
-        self.report = report
-
-    def wrong(self, field: str, code: str, message: str, hint: str) -> None:
-        """Note a wrong value."""
-        self.report.wrong(self.where.at(field), code, message, hint, field)
-
-    def measured(self, field: str, value: str | int | float | None, read: Callable[[str], int]) -> int:
-        """A time, size or number of CPUs; 0 when there is none."""
-        if value is None:
-            return 0
-        try:
-            return read(value if isinstance(value, str) else shown(value))
-        except ValueError as error:
-            message, hint = error.args
-            self.wrong(field, "bad-value", message, hint)
-            return 0
-
-    def env(self) -> dict[str, Var]:
-        """The environment by name."""
-        given, found = self.body.env, {}
-        pairs = given.items() if isinstance(given, dict) else [_pair(text) for text in given]
-        for name, value in pairs:
-            field = f"env.{name}"
-            if not name or "=" in name:
-                self.wrong("env", "bad-value", "env has a variable without a name.", "Write env: {NAME: value}")
-            elif isinstance(value, bool):
-                word = str(value).lower()
-                self.wrong(field, "wrong-type", f"{name} is true or false, not text.", f'Quote it: {name}: "{word}"')
-            else:
-                text = value if value is None or isinstance(value, str) else shown(value)
-                found[name] = Var(text, self.where.at(field), field)
-        return found
-
-    def constraints(self, facts: Facts) -> Constraints:
-        """The constraints, with the model as one of them."""
-        texts = tuple((text, self.where.at(f"constraints.{n}")) for n, text in enumerate(self.body.constraints))
-        found = deploy.constraints(texts, "constraints", facts, self.report)
-        if self.body.model:
-            model = normalise(self.body.model)
-            if not model:
-                self.wrong("model", "bad-value", "the model has no letter or digit.", "Write model: A100")
-            return msgspec.structs.replace(found, texts=(*found.texts, f"gpu.model == {model}"), swarm=False)
-        return found
-
-    def gpus(self) -> Ask | None:
-        """The number of cards that the body gives; None when it gives none."""
-        value = self.body.gpus
-        if value is None:
-            return None
-        ask = Ask("gpus", self.where.at("gpus"), "gpus")
-        text = value.strip() if isinstance(value, str) else value
-        if text == "all":
-            return msgspec.structs.replace(ask, all_matching=True)
-        number = _whole(text)
-        if number is not None and 0 <= number <= 1024:
-            return msgspec.structs.replace(ask, gpus=number)
-        if isinstance(text, dict) or (isinstance(text, str) and _SHARE.fullmatch(text)) or isinstance(text, float):
-            self.wrong("gpus", "gpu-count", "gpus: shares and ranges of cards are not carried yet.", "Write gpus: 1")
-        else:
-            said = "negative" if number is not None and number < 0 else "not a number of whole cards"
-            self.wrong("gpus", "gpu-count", f"gpus: {str(text)[:40]} is {said}.", "Write gpus: 1, or gpus: all")
-        return None
-
-
-def _draft(body: JobBody, facts: Facts, where: _Where, report: Report) -> Draft:
-    read = _Reader(body, where, report)
+def _draft(body: JobBody, facts: Facts, where: Where, report: Report) -> Draft:
+    read = Reader(body, where, report)
     env, constraints = read.env(), read.constraints(facts)
     ask = cards.settle(_signs(read, env, constraints), report)
     request = _request(read, constraints, ask)
@@ -162,13 +69,13 @@ def _draft(body: JobBody, facts: Facts, where: _Where, report: Report) -> Draft:
     return Draft(name=body.name, spec=spec, where=known, warnings=report.finish())
 
 
-def _signs(read: _Reader, env: dict[str, Var], constraints: Constraints) -> Signs:
+def _signs(read: Reader, env: dict[str, Var], constraints: Constraints) -> Signs:
     asked = read.gpus()
     model = Ask("model", read.where.at("model"), "model", gpus=1) if read.body.model else None
     return Signs(structured=[asked] if asked else [], env=env, free=constraints.free, label=model)
 
 
-def _request(read: _Reader, constraints: Constraints, ask: Ask | None) -> Request:
+def _request(read: Reader, constraints: Constraints, ask: Ask | None) -> Request:
     held = read.body.resources.reservations if read.body.resources else None
     return Request(
         gpus=ask.gpus if ask else 0,
@@ -180,7 +87,7 @@ def _request(read: _Reader, constraints: Constraints, ask: Ask | None) -> Reques
     )
 
 
-def _limits(read: _Reader) -> Limits:
+def _limits(read: Reader) -> Limits:
     given = (read.body.resources.limits if read.body.resources else None) or LimitsBody()
     return Limits(
         cpu_nano=read.measured("resources.limits.cpus", given.cpus, units.nano_cpus),
@@ -189,7 +96,7 @@ def _limits(read: _Reader) -> Limits:
     )
 
 
-def _restart(read: _Reader) -> Restart:
+def _restart(read: Reader) -> Restart:
     given = read.body.restart
     if given is None:
         return Restart()
@@ -207,7 +114,7 @@ def _restart(read: _Reader) -> Restart:
     )
 
 
-def _time(read: _Reader) -> float | None:
+def _time(read: Reader) -> float | None:
     if read.body.time is None:
         return None
     found = read.measured("time", read.body.time, units.nanoseconds)
@@ -216,7 +123,7 @@ def _time(read: _Reader) -> float | None:
     return found / units.NANO
 
 
-def _args(read: _Reader) -> tuple[str, ...] | None:
+def _args(read: Reader) -> tuple[str, ...] | None:
     command = read.body.command
     if not isinstance(command, str):
         return tuple(command) or None
@@ -228,7 +135,7 @@ def _args(read: _Reader) -> tuple[str, ...] | None:
         return None
 
 
-def _check(read: _Reader) -> None:
+def _check(read: Reader) -> None:
     body = read.body
     wrong = image_problem(body.image)
     if wrong is not None:
@@ -243,20 +150,6 @@ def _check(read: _Reader) -> None:
     for n, name in enumerate(body.secrets):
         if not name.strip() or "/" in name:
             read.wrong(f"secrets.{n}", "bad-value", f"'{name[:80]}' is not the name of a secret.", "Write its name.")
-
-
-def _pair(text: str) -> tuple[str, str | None]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else None
-
-
-def _whole(value: Any) -> int | None:
-    if isinstance(value, str):
-        bare = value.removeprefix("-")
-        return int(value) if bare.isascii() and bare.isdecimal() and len(bare) < 10 else None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e9 else None
-    return value if isinstance(value, int) else None
 
 
 def _plain(node: Node, name: str) -> Any:
@@ -279,7 +172,7 @@ def _places(node: Node, path: str) -> list[tuple[str, Place, Place]]:
     return found
 
 
-def _body(values: dict[str, Any], where: _Where, report: Report) -> JobBody:
+def _body(values: dict[str, Any], where: Where, report: Report) -> JobBody:
     """The body of a job file. What has a wrong type is noted and left out, until the rest fits."""
     values = {name: value for name, value in values.items() if value is not None}
     while True:

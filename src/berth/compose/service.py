@@ -63,6 +63,9 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
     request = _request(parts, held)
     guard.mounts(parts.mounts, request.wants_cards, setting.facts.admin, one.report)
     guard.privileges(one, request.wants_cards)
+    native = not request.wants_cards and parts.constraints.swarm
+    if not native:
+        guard.templates(one, parts.env, parts.mounts)
     spec = _spec(one, parts, setting)
     spec = msgspec.structs.replace(
         spec, request=request, limits=deploy.limits(resources), restart=_restart(one, table, request.wants_cards)
@@ -72,7 +75,7 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
         spec=spec,
         service=name,
         replicas=deploy.replicas(table),
-        native=not request.wants_cards and parts.constraints.swarm,
+        native=native,
         where=_where(one, parts.ask),
     )
     return Read(draft, tuple(parts.networks))

@@ -541,6 +541,11 @@ CODES: dict[str, str] = {
         "Another Berth server has taken over this cluster, so this one writes no more and ends. Speak to the newer "
         "one; if that one was started by mistake, stop it and start this one again."
     ),
+    "template-not-carried": (
+        "A value holds a template of task or service, such as {{.Task.Slot}}. In a service that Berth places each "
+        "slot is a service of its own on the engine, so the template would say 1 in every slot. Write the value "
+        "out; in services that Swarm places itself templates work as always."
+    ),
     "tls-file": (
         "A file given with `--tls-cert` or `--tls-key` cannot be read. Check its path, and that the server's user "
         "may read it."
