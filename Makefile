@@ -24,8 +24,8 @@ check: $(STAMP)               ## style, types, import rule, links of the docs, f
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not engine" tests
 
-test: $(STAMP)                ## all tests; those of real engines install and start what they need
-	$(BIN)/python -m tests.testbed install --if-possible
+test: $(STAMP)                ## all tests; those of real engines install, build and start what they need
+	$(BIN)/python -m tests.testbed ready
 	$(BIN)/python -m pytest tests
 
 bench: $(STAMP)               ## the figures, each with its peer in the same run

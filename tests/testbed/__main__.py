@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 
-from . import build, image
+from . import build, image, ready
 from .daemons import DockerHost
 from .install import install
 from .lab import Lab
@@ -96,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     making = verbs.add_parser("build", help="build today's engine, runc, NVIDIA's toolkit and the fake NVML")
     making.set_defaults(action=lambda _: [str(folder) for folder in build.build_all()])
+    everything = verbs.add_parser("ready", help="install and build all that tests need; says why where it cannot")
+    everything.set_defaults(action=lambda _: {"obstacle": ready.obstacle(), "ready": ready.make_ready()})
     for action, said in ((up, "start hosts"), (down, "remove them"), (status, "tell what is up")):
         verb = verbs.add_parser(action.__name__, help=said, description=action.__doc__)
         verb.add_argument("--prefix", help="names of bridge and namespaces begin so (bt)")
