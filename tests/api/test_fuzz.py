@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from berth.engines.simulated import SimulatedEngine
+from berth.main.clock import SystemClock
 from tests.api.lab import Lab, lab, node_with, running, waiting
 
 PLAIN = st.recursive(
@@ -29,6 +31,17 @@ NEARLY = st.one_of(
     st.fixed_dictionaries({"replicas": st.integers(-(2**70), 50)}),
     st.fixed_dictionaries({"reason": NAMED, "move": st.booleans(), "grace_s": st.floats(-5, 1e300) | st.none()}),
 )
+LINES = ["services:", "  web:", "    image: a:1", "    gpus: all", "  x: &a [1]", "    deploy: {replicas: 2}", "\t",
+         "<<: *a", "    environment: ['A=${B:-c}']", "    command: |", "---", "    x-berth: {gpus: 2}", "    gpus: -1",
+         "\xe9"]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(LINES), max_size=9).map(lambda lines: "\n".join(lines).encode("latin-1"))
+FILES = st.lists(
+    st.fixed_dictionaries(
+        {"path": NAMED, "data": (TEXTS | st.binary(max_size=40)).map(lambda data: base64.b64encode(data).decode())}
+    ),
+    max_size=2,
+)
+NEARLY |= st.fixed_dictionaries({"name": NAMED, "bundle": st.fixed_dictionaries({"files": FILES})})
 JSON = (NEARLY | BODY | st.lists(BODY, max_size=3) | PLAIN).map(lambda value: json.dumps(value).encode())
 BYTES = JSON | st.binary(max_size=60)
 POSTS = ["/v1/jobs", "/v1/jobs?plan=1", "/v1/stacks", "/v1/stacks?plan=1", "/v1/tokens", "/v1/jobs/j1/scale",
@@ -38,13 +51,14 @@ GETS = ["/v1/cards", "/v1/nodes", "/v1/jobs", "/v1/queue", "/v1/gpus", "/v1/stac
         "/v1/jobs/j1/logs", "/v1/jobs/j1/history", "/v1/jobs/j1"]  # fmt: skip
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30) | st.integers(-3, 2**70).map(str)
 MANY = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
 
 @pytest.fixture
 async def api(tmp_path: Any) -> AsyncIterator[Lab]:
-    async with lab(tmp_path, [*node_with(), *running(), *waiting("j2")]) as found:
+    put = [*node_with(), *running(), *waiting("j2")]
+    async with lab(tmp_path, put, engine=SimulatedEngine((), SystemClock())) as found:
         yield found
 
 

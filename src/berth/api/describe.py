@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Response
 from litestar.datastructures import ResponseHeader
 from litestar.enums import MediaType
@@ -24,6 +25,7 @@ REPLAYED = ResponseHeader(
 )
 
 _ERRORS = {
+    400: "What came is no HTTP request that can be read.",
     401: "No token, or one that does not hold.",
     403: "Refused: policy, permission, or the present state.",
     404: "There is no such thing.",
@@ -38,6 +40,13 @@ def says(container: Any, text: str, status: int = 200) -> dict[int, ResponseSpec
     for code, words in _ERRORS.items():
         found[code] = ResponseSpec(views.Errors, description=words, generate_examples=False)
     return found
+
+
+def says_page(item: type, text: str) -> dict[int, ResponseSpec]:
+    """The `responses` of a list: a page of items, under a name of its own in the document."""
+    fields = [("items", list[item]), ("next", str | None)]  # type: ignore[valid-type]
+    page = msgspec.defstruct(f"{item.__name__}Page", fields, frozen=True, namespace={"__doc__": "One page of a list."})
+    return says(page, text)
 
 
 def reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response[bytes]:

@@ -7,7 +7,7 @@ from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from berth.api import show, views
-from berth.api.describe import Limit, reply, says
+from berth.api.describe import Limit, reply, says_page
 from berth.api.pages import PAGE
 from berth.api.room import AnyRequest, Here
 from berth.api.stream import events_after, stream
@@ -15,7 +15,7 @@ from berth.control import queries
 from berth.model.errors import BadInput, NotFound
 
 
-@get("/v1/events", summary="What happened", responses=says(views.Page[views.Event], "Events, oldest first."))
+@get("/v1/events", summary="What happened", responses=says_page(views.Event, "Events, oldest first."))
 async def events(
     request: AnyRequest,
     room: Here,

@@ -7,7 +7,7 @@ from litestar import Response, delete, get, post
 from litestar.params import JSONBody, QueryParameter
 
 from berth.api import show, views
-from berth.api.describe import REPLAYED, Cursor, Key, Limit, raw, reply, says
+from berth.api.describe import REPLAYED, Cursor, Key, Limit, raw, reply, says, says_page
 from berth.api.ended import all_jobs
 from berth.api.pages import PAGE, page_of
 from berth.api.room import AnyRequest, Here, actor_of
@@ -24,7 +24,7 @@ Until = Literal["running", "ended"]
 AttemptKey = tuple[int, int]
 
 
-@get("/v1/jobs", summary="Jobs", responses=says(views.Page[views.Job], "Jobs."))
+@get("/v1/jobs", summary="Jobs", responses=says_page(views.Job, "Jobs."))
 async def jobs(
     room: Here,
     all_: Annotated[
@@ -94,7 +94,7 @@ async def why(room: Here, key: Key) -> Response[bytes]:
     return reply(show.why(await queries.why(room.control, found.id)))
 
 
-@get("/v1/jobs/{key:str}/history", summary="All attempts", responses=says(views.Page[views.Attempt], "Attempts."))
+@get("/v1/jobs/{key:str}/history", summary="All attempts", responses=says_page(views.Attempt, "Attempts."))
 async def history(room: Here, key: Key, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
     """All attempts of all slots of a job, by slot, then attempt."""
     found = await queries.resolve(room.control, key)

@@ -9,7 +9,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody, QueryParameter
 
 from berth.api import show, views
-from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says
+from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says, says_page
 from berth.api.kept import NameKey
 from berth.api.pages import PAGE, page_of
 from berth.api.reading import facts_for
@@ -79,7 +79,7 @@ def _change(before: Job | None, job: Job) -> str:
     return "keep" if same else "update"
 
 
-@get("/v1/stacks", summary="Stacks, by name", responses=says(views.Page[views.Stack], "Stacks."))
+@get("/v1/stacks", summary="Stacks, by name", responses=says_page(views.Stack, "Stacks."))
 async def stacks(room: Here, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
     """The deployed stacks in numbers."""
     found = sorted(room.control.cluster.stacks)
@@ -103,7 +103,7 @@ def _stack(room: Room, name: str) -> views.Stack:
     )
 
 
-@get("/v1/stacks/{name:str}", summary="A stack's jobs", responses=says(views.Page[views.Job], "Its jobs, by name."))
+@get("/v1/stacks/{name:str}", summary="A stack's jobs", responses=says_page(views.Job, "Its jobs, by name."))
 async def stack(room: Here, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
     """One job per service, the newest of each name."""
     cluster = room.control.cluster

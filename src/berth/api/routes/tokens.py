@@ -6,7 +6,7 @@ from litestar.params import JSONBody
 
 from berth.api import show, views
 from berth.api.answers import Conflict, body_of
-from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says
+from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says, says_page
 from berth.api.kept import JobKey
 from berth.api.pages import PAGE, page_of
 from berth.api.room import AnyRequest, Here, actor_of, pending_of
@@ -27,7 +27,7 @@ def _key(token: Token) -> JobKey:
     return (token.created_at, 0, token.id)
 
 
-@get("/v1/tokens", summary="Tokens", responses=says(views.Page[views.Token], "Tokens."))
+@get("/v1/tokens", summary="Tokens", responses=says_page(views.Token, "Tokens."))
 async def tokens(request: AnyRequest, room: Here, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
     """All tokens without their secrets, oldest first; for admins."""
     must_be_admin(actor_of(request), "list tokens")
