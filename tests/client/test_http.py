@@ -52,7 +52,7 @@ def test_the_servers_problems_and_exit_code_come_through() -> None:
 
 
 def test_a_refused_token_says_how_to_log_in() -> None:
-    body = {"errors": [{"code": "no-token", "message": "no token"}], "exit_code": 4}
+    body = {"errors": [{"code": "token-unknown", "message": "unknown", "hint": "berth login URL"}], "exit_code": 4}
     with peer(answer(json.dumps(body).encode(), "401 Unauthorized")) as server, pytest.raises(ClientError) as caught:
         Client(Target(server.url)).get("/v1/jobs")
     assert caught.value.problems[0]["hint"] == f"type 'berth login {server.url}', or add --token-file FILE"

@@ -185,7 +185,7 @@ class Client:
             return self._not_berth(f"it answers with HTTP {status}")
         if status == 401:
             for problem in problems:
-                problem["hint"] = problem.get("hint") or self._login()
+                problem["hint"] = self._login()
         return ClientError(problems, exit_code)
 
     def _login(self) -> str:

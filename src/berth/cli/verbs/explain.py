@@ -25,7 +25,9 @@ def _explain(session: Session) -> int:
     else:
         import textwrap
 
-        session.screen.say(f"{code}\n\n{textwrap.fill(CODES[code], 88)}")
+        session.screen.say(
+            f"{code}\n\n{textwrap.fill(CODES[code], 88, break_long_words=False, break_on_hyphens=False)}"
+        )
     return 0
 
 
