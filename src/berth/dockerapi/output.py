@@ -1,7 +1,7 @@
 """Reads a container's or task's output from the daemon's multiplexed stream into lines with their times."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from datetime import datetime
 
 from berth.dockerapi.client import Docker
@@ -12,7 +12,9 @@ STREAMS = {0: "stdout", 1: "stdout", 2: "stderr"}
 STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d) ?")
 
 
-async def lines(docker: Docker, path: str, since: float, follow: bool, tty: bool = False) -> AsyncIterator[LogLine]:
+async def lines(
+    docker: Docker, path: str, since: float, follow: bool, tty: bool = False
+) -> AsyncGenerator[LogLine, None]:
     """Output newer than `since` (seconds), oldest first; `tty` output comes raw, as the daemon keeps it.
 
     A piece that the daemon split (16 KiB) comes as several. Raises EngineError when the stream breaks.

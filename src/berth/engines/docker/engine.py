@@ -17,7 +17,7 @@ from berth.model.errors import BerthError, EngineError, EngineUnknown, Problem, 
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Life, Observed, SeenNode
+from berth.model.seen import Life, Observed, SeenNode, SlotObject
 from berth.model.spec import TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
@@ -35,7 +35,7 @@ class DockerEngine:
     """One daemon. See `ports.Engine` for what each call promises. A slot has no object of its own here."""
 
     name = "docker"
-    capabilities = Capabilities()
+    capabilities = Capabilities(hints_all=True)
 
     def __init__(self, address: Address, clock: Clock) -> None:
         """Name the daemon; nothing is connected before `open`."""
@@ -142,6 +142,7 @@ class DockerEngine:
         key = handle.engine_id or handle.name
         if not key or self._pulls.cancel(key):
             return
+        key = self._look.id_of(key)
         self._look.asked(key)
         task = self._chores.begin(self._stop(key, grace_s))
         done, _ = await asyncio.wait({task}, timeout=EARLY_S)
@@ -154,6 +155,7 @@ class DockerEngine:
         if not key:
             return
         self._pulls.forget(key)
+        key = self._look.id_of(key)
         labels = self._look.labels(key)
         self._look.asked(key)
         if labels:
@@ -161,6 +163,9 @@ class DockerEngine:
         await self._remove(key)
         for older in self._look.older(labels):
             await self._remove(older)
+
+    async def restore_replicas(self, seen: SlotObject) -> None:
+        """A container has no replicas that a person could set."""
 
     async def apply_native(self, launch: Launch) -> Handle:
         """A Docker host places no services: Berth places every slot itself. Always raises Refused."""

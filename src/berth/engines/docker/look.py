@@ -104,6 +104,13 @@ class Look:
             spec=marks.spec_of(labels, details.config.env or []),
         )
 
+    def id_of(self, key: str) -> str:
+        """The id of a container that is named by id or name; `key` itself when it was not seen before."""
+        if key in self._known:
+            return key
+        named = (found for found, (_, details) in self._known.items() if details.name == f"/{key}")
+        return next(named, key)
+
     def labels(self, container: str) -> dict[str, str]:
         """The labels of a container that was seen before; empty when it was not."""
         held = self._known.get(container)

@@ -76,12 +76,21 @@ class Pulls:
 
     async def _carry(self, name: str, pull: Pull, then: Callable[[str, Launch], Awaitable[Handle]]) -> None:
         try:
-            await self._pull(pull.launch)
+            await self._fetch(pull.launch)
             await then(name, pull.launch)
         except BerthError as error:
             self._over(pull, str(error))
         else:
             self._pulls.pop(name, None)
+
+    async def _fetch(self, launch: Launch) -> None:
+        try:
+            await self._pull(launch)
+        except BerthError as error:
+            why = "; ".join(problem.message for problem in error.problems)
+            hint = "Check the name and the registry's password (`docker login`), or pull it on that host."
+            message = f"The image {launch.spec.image} cannot be pulled: {why}"
+            raise EngineError(Problem(code="image-absent", message=message, hint=hint)) from error
 
     async def _pull(self, launch: Launch) -> None:
         image, tag = split(launch.spec.image)
@@ -92,7 +101,7 @@ class Pulls:
             async for piece in reader.iter_any():
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in filter(bytes.strip, lines):
-                    _check(launch.spec.image, line)
+                    _check(line)
 
     def _over(self, pull: Pull, error: str) -> None:
         pull.error = error
@@ -108,11 +117,10 @@ def split(image: str) -> tuple[str, str]:
     return (head, tag) if colon and "/" not in tag else (image, "latest")
 
 
-def _check(image: str, line: bytes) -> None:
+def _check(line: bytes) -> None:
     said = msgspec.json.decode(line, type=_Progress).error
     if said:
-        hint = "Check the name and the registry's password (`docker login`)."
-        raise EngineError(Problem(code="image-absent", message=f"{image} cannot be pulled: {said}.", hint=hint))
+        raise EngineError(Problem(code="image-absent", message=said))
 
 
 def _life(name: str, pull: Pull, node: str) -> Life:

@@ -18,7 +18,7 @@ from berth.model.errors import Problem, Refused
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Observed, SeenNode
+from berth.model.seen import Observed, SeenNode, SlotObject
 from berth.model.simulate import EVERY_NODE, SimulatedNode
 from berth.model.spec import TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
@@ -38,7 +38,7 @@ class SimulatedEngine:
     """
 
     name = "simulated"
-    capabilities = Capabilities(slot_objects=True, node_labels=True, many_nodes=True, secrets=True)
+    capabilities = Capabilities(slot_objects=True, node_labels=True, many_nodes=True, secrets=True, hints_all=True)
 
     def __init__(self, nodes: Sequence[SimulatedNode], clock: Clock, path: Path | None = None) -> None:
         """Nodes by name (one when there is none); what runs is kept in the file `path`, if one is given."""
@@ -140,6 +140,9 @@ class SimulatedEngine:
         for key in (*(run.id for run in self._state.runs_of(slot)), slot):
             self._state.drop(key)
         self._ring()
+
+    async def restore_replicas(self, seen: SlotObject) -> None:
+        """Nobody but Berth can scale a slot here."""
 
     async def apply_native(self, launch: Launch) -> Handle:
         """Nothing is placed by this engine. Always raises Refused."""

@@ -10,7 +10,7 @@ from berth.dockerapi import marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
-from berth.engines.swarm import records, refusals, wanted
+from berth.engines.swarm import following, records, refusals, wanted
 from berth.engines.swarm.claim import claim
 from berth.engines.swarm.files import Files
 from berth.engines.swarm.look import Look
@@ -24,6 +24,8 @@ from berth.model.spec import TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
 TRIES = 5
+FRESH_S = 3.0
+"""A look this young is believed without asking again."""
 GONE = "engine-object-gone"
 TAKEN = "engine-conflict"
 
@@ -157,7 +159,8 @@ class SwarmEngine:
     async def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
         """Output of the attempt's task, wherever it runs."""
         path = f"/tasks/{segment(handle.engine_id)}" if handle.engine_id else f"/services/{segment(handle.object_id)}"
-        async for line in output.lines(self._docker, f"{path}/logs", since, follow):
+        lines = output.lines(self._docker, f"{path}/logs", since, follow)
+        async for line in following.until_over(lines, lambda: self._over(handle.engine_id)) if follow else lines:
             yield line
 
     async def write_labels(self, node: Node, put: dict[str, str], drop: tuple[str, ...]) -> int:
@@ -241,6 +244,14 @@ class SwarmEngine:
     async def _service_of(self, task: str) -> str:
         there = await self._get(f"/tasks/{segment(task)}") if task else None
         return str(there.get("ServiceID", "")) if there else ""
+
+    async def _over(self, task: str) -> bool:
+        """True when the task runs no more: by the newest look, or when that does not know, by asking."""
+        fresh = self._clock.monotonic() - self._look.at < FRESH_S
+        if task == "" or (fresh and self._look.runs(task)):
+            return False
+        there = await self._get(f"/tasks/{segment(task)}")
+        return there is None or there["Status"]["State"] in records.OVER
 
     async def _wanted_still(self, task: str) -> bool:
         """False when Swarm is ending this task anyway, or has."""

@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 NOT_ASSIGNED = ("new", "pending")
 STARTING = ("assigned", "accepted", "preparing", "ready", "starting", "allocated")
-OVER = ("complete", "failed", "rejected", "shutdown")
 ENDED_BY_ITSELF = ("complete", "failed")
 LEAVING = ("shutdown", "remove", "complete", "failed", "orphaned")
 
@@ -74,13 +73,24 @@ class Look:
         self._services: Kept[Service] = Kept()
         self._specs: Kept[TaskTemplate] = Kept()
         self._started: dict[str, float] = {}
+        self._running: frozenset[str] = frozenset()
         self._signals = signals
         self._heard = -1
+
+    @property
+    def at(self) -> float:
+        """When the newest look began (monotonic seconds)."""
+        return self._last.began
+
+    def runs(self, task: str) -> bool:
+        """True when the newest look shows this task running."""
+        return task in self._running
 
     def read(self, raw: tuple[bytes, bytes, bytes], began: float, ended: float) -> Observed:
         """One look from nodes, services and tasks as they came."""
         if raw == self._raw and self._heard == self._signals.heard:
-            return msgspec.structs.replace(self._last, began=began, ended=ended)
+            self._last = msgspec.structs.replace(self._last, began=began, ended=ended)
+            return self._last
         nodes = _nodes.decode(raw[0])
         services = {found.id: self._service(found) for found in _services.decode(raw[1])}
         tasks = _tasks.decode(raw[2])
@@ -148,6 +158,7 @@ class Look:
     def _remember_starts(self, tasks: list[RawTask]) -> None:
         """Swarm tells only when the last state came: the start has to be kept while it is the last."""
         starts = self._started
+        self._running = frozenset(task.id for task in tasks if task.status.state == "running")
         self._started = {}
         for task in tasks:
             if task.status.state == "running":
@@ -185,7 +196,7 @@ class Look:
 def _state(task: RawTask, silent: bool) -> LifeState:
     """The word for a task. A task that is to be removed but whose container runs still holds its cards."""
     state = task.status.state
-    if state in OVER:
+    if state in records.OVER:
         return "exited"
     if state == "orphaned" or (silent and state not in NOT_ASSIGNED):
         return "unknown"
@@ -296,7 +307,7 @@ def _kind(resource: records.GenericResource) -> str:
 
 
 def _holds(task: RawTask) -> bool:
-    return bool(task.node) and task.status.state not in (*OVER, *NOT_ASSIGNED)
+    return bool(task.node) and task.status.state not in (*records.OVER, *NOT_ASSIGNED)
 
 
 def _node(node: records.NodeRecord) -> SeenNode:

@@ -4,6 +4,9 @@ from datetime import datetime
 
 import msgspec
 
+OVER = ("complete", "failed", "rejected", "shutdown")
+"""States of a task whose processes are gone."""
+
 
 class Record(msgspec.Struct, frozen=True, rename="pascal"):
     """Base of records whose fields are spelled `ContainerSpec` on the wire and `container_spec` here."""

@@ -41,6 +41,7 @@ def slot_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, An
 def native_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, Any]:
     """The service that `docker stack deploy` would create, with Berth's labels and no cards."""
     template = _template(launch, secrets, configs)
+    template["ContainerSpec"]["Privileges"] = {"NoNewPrivileges": False}
     template["Placement"] = shapes.kept({"Constraints": list(launch.spec.request.constraints)})
     if launch.spec.restart != DOCKERS_RESTART:
         template["RestartPolicy"] = _restart(launch.spec.restart)
@@ -52,6 +53,7 @@ def native_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, 
         "Labels": labels,
         "TaskTemplate": template,
         "Mode": {"Replicated": {"Replicas": launch.job.replicas}},
+        "EndpointSpec": {},
     }
 
 
