@@ -187,7 +187,9 @@ def test_a_scale_by_hand_is_meant_for_the_job() -> None:
 def test_things_of_this_cluster_that_nobody_knows_are_swept_and_others_are_left_alone() -> None:
     facts = Facts(
         observed=build.observed(
-            build.slot_object("x.1"), build.life("y.1"), build.life("z.1", labels={"berth.cluster": "other", "berth.task": "z.1"})
+            build.slot_object("x.1"),
+            build.life("y.1"),
+            build.life("z.1", labels={"berth.cluster": "other", "berth.task": "z.1"}),
         ),
         capabilities=SWARM, nodes={}, settled={}, cluster=build.CLUSTER, now=0.0,
     )  # fmt: skip
