@@ -65,8 +65,8 @@ def _openapi() -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Berth",
         version=__version__,
-        description="Every GPU card gets one place in one queue. All but /healthz needs a bearer token. A POST takes the "
-        "header Idempotency-Key: the answer is kept for a day, and the same request under the same key gets it again.",
+        description="Every GPU card gets one place in one queue. All but /healthz needs a bearer token. A POST takes "
+        "the header Idempotency-Key: the answer is kept for a day, and the same request under that key gets it again.",
         openapi_router=Router("/v1/openapi.json", route_handlers=[], include_in_schema=False, after_request=_no_page),
         render_plugins=[JsonRenderPlugin(path="/")],
         use_handler_docstrings=True,

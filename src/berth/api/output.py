@@ -8,7 +8,7 @@ from heapq import merge
 
 import msgspec
 
-from berth.api import show
+from berth.api import tell
 from berth.api.kept import encoder
 from berth.api.room import Room
 from berth.api.watch import ring_or
@@ -81,7 +81,7 @@ def encode(rows: Sequence[Kept]) -> Iterator[bytes]:
     """Lines of JSON, many in one piece."""
     for start in range(0, len(rows), CHUNK):
         part = rows[start : start + CHUNK]
-        yield b"".join(encoder.encode(show.line(task, attempt, line)) + b"\n" for _, task, attempt, line in part)
+        yield b"".join(encoder.encode(tell.line(task, attempt, line)) + b"\n" for _, task, attempt, line in part)
 
 
 async def whole(room: Room, job: Job, ask: Ask) -> AsyncIterator[bytes]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from berth.api import show
+from berth.api import tell
 from berth.api.kept import encoder
 from berth.api.room import Room
 from berth.api.watch import EVENTS, ring_or
@@ -62,6 +62,6 @@ async def _gap(room: Room, after: int) -> bool:
 
 def _text(events: Sequence[Event]) -> bytes:
     return b"".join(
-        b"id: %d\nevent: %s\ndata: %s\n\n" % (one.seq, one.kind.encode(), encoder.encode(show.event(one)))
+        b"id: %d\nevent: %s\ndata: %s\n\n" % (one.seq, one.kind.encode(), encoder.encode(tell.event(one)))
         for one in events
     )

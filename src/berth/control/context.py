@@ -31,7 +31,7 @@ class Control:
     `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
     `busy_cards` are cards on which an agent sees a process, `agent_foreign` the reasons that agents give for cards
     that others use, `killed` the containers that a person was seen to signal. `host_groups` are this host's gids by
-    group name.
+    group name. `decisions` counts passes of the decision since the start, `decisions_s` the seconds that they took.
     """
 
     def __init__(

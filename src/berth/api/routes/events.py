@@ -6,7 +6,7 @@ from litestar import Response, get
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
-from berth.api import show, views
+from berth.api import tell, views
 from berth.api.describe import Limit, reply, says_page
 from berth.api.pages import PAGE
 from berth.api.room import AnyRequest, Here
@@ -37,7 +37,7 @@ async def events(
     start = _number(cursor, "cursor") if cursor else after or 0
     found = await events_after(room, start, limit + 1, job_id)
     following = str(found[limit - 1].seq) if len(found) > limit else None
-    return reply(views.Page([show.event(one) for one in found[:limit]], following))
+    return reply(views.Page([tell.event(one) for one in found[:limit]], following))
 
 
 def _number(text: str, field: str) -> int:

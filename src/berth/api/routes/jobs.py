@@ -6,7 +6,7 @@ import msgspec
 from litestar import Response, delete, get, post
 from litestar.params import JSONBody, QueryParameter
 
-from berth.api import show, views
+from berth.api import show, tell, views
 from berth.api.describe import REPLAYED, Cursor, Key, Limit, raw, reply, says, says_page
 from berth.api.ended import all_jobs
 from berth.api.pages import PAGE, page_of
@@ -91,14 +91,14 @@ async def _shown(room: Here, found: Job) -> views.Job:
 async def why(room: Here, key: Key) -> Response[bytes]:
     """For a job that waits: what stands against it on each node, rule by rule."""
     found = await queries.resolve(room.control, key)
-    return reply(show.why(await queries.why(room.control, found.id)))
+    return reply(tell.why(await queries.why(room.control, found.id)))
 
 
 @get("/v1/jobs/{key:str}/history", summary="All attempts", responses=says_page(views.Attempt, "Attempts."))
 async def history(room: Here, key: Key, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
     """All attempts of all slots of a job, by slot, then attempt."""
     found = await queries.resolve(room.control, key)
-    rows = [show.attempt(one) for one in await queries.attempts(room.control, found.id)]
+    rows = [tell.attempt(one) for one in await queries.attempts(room.control, found.id)]
     rows.sort(key=lambda one: (one.slot, one.attempt))
     chosen, following = page_of(rows, lambda one: (one.slot, one.attempt), limit, cursor, AttemptKey)
     return reply(views.Page(list(chosen), following))

@@ -8,7 +8,7 @@ from litestar import Response, delete, get, post
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody, QueryParameter
 
-from berth.api import show, views
+from berth.api import show, tell, views
 from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says, says_page
 from berth.api.kept import NameKey
 from berth.api.pages import PAGE, page_of
@@ -54,7 +54,7 @@ async def deploy(
         return reply(views.Unready(views.Needs(loaded.needs.files, loaded.needs.variables)))
     if plan:
         report = await commands.plan_stack(room.control, actor, data.name, loaded)
-        return reply(show.plan(report, loaded.warnings))
+        return reply(tell.plan(report, loaded.warnings))
     return await _deployed(room, actor, data, loaded)
 
 
@@ -117,7 +117,7 @@ async def stack(room: Here, name: Name, limit: Limit = PAGE, cursor: Cursor = No
 @delete("/v1/stacks/{name:str}", summary="Remove a stack", status_code=200, responses=says(views.Plan, "What ends."))
 async def remove(request: AnyRequest, room: Here, name: Name) -> Response[bytes]:
     """What runs is stopped, what waits never starts; its networks go once nothing of it is left."""
-    return reply(show.plan(await commands.remove(room.control, actor_of(request), name)))
+    return reply(tell.plan(await commands.remove(room.control, actor_of(request), name)))
 
 
 HANDLERS = [deploy, stacks, stack, remove]

@@ -11,7 +11,7 @@ from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Sche
 from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import HeaderParameter, QueryParameter
 
-from berth.api import show, views
+from berth.api import show, tell, views
 from berth.api.describe import REPLAYED, raw, reply, says
 from berth.api.kept import encoder
 from berth.api.reading import facts_for
@@ -67,7 +67,7 @@ async def submit(
     else:
         drafts, many = _drafts(body, facts)
     if plan:
-        return reply(show.plan(await commands.plan(room.control, actor, drafts)))
+        return reply(tell.plan(await commands.plan(room.control, actor, drafts)))
     answer = _Answer(room, many)
     pending = pending_of(request)
 

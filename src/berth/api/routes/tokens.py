@@ -4,7 +4,7 @@ import msgspec
 from litestar import Response, delete, get, post
 from litestar.params import JSONBody
 
-from berth.api import show, views
+from berth.api import tell, views
 from berth.api.answers import Conflict, body_of
 from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says, says_page
 from berth.api.kept import JobKey
@@ -33,7 +33,7 @@ async def tokens(request: AnyRequest, room: Here, limit: Limit = PAGE, cursor: C
     must_be_admin(actor_of(request), "list tokens")
     found = sorted(room.control.cluster.tokens.values(), key=_key)
     chosen, following = page_of(found, _key, limit, cursor, JobKey)
-    return reply(views.Page([show.token(token) for token in chosen], following))
+    return reply(views.Page([tell.token(token) for token in chosen], following))
 
 
 @post("/v1/tokens", summary="Create a token", status_code=201, response_headers=[REPLAYED],
@@ -61,7 +61,7 @@ def _shown_once(token: Token) -> bytes:
 @delete("/v1/tokens/{token:str}", summary="Revoke a token", status_code=200, responses=says(views.Token, "The token."))
 async def revoke(request: AnyRequest, room: Here, token: Name) -> Response[bytes]:
     """It is worthless at once. The last admin's token stays."""
-    return reply(show.token(await commands.revoke(room.control, actor_of(request), token)))
+    return reply(tell.token(await commands.revoke(room.control, actor_of(request), token)))
 
 
 HANDLERS = [tokens, create, revoke]
