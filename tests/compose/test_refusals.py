@@ -60,6 +60,8 @@ volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
         ("healthcheck: {test: [curl, x]}", "bad-value", 4, 19, "CMD, curl"),
         ("healthcheck: {test: a, disable: true}", "bad-value", 4, 37, "Remove"),
         ("environment: ['=1']", "bad-value", 4, 20, "NAME=value"),
+        ("environment: {'': 1}", "bad-value", 4, 20, "NAME=value"),
+        ("environment: {A=B: 1}", "bad-value", 4, 19, "NAME=value"),
         # names
         ("image: Foo/Bar", "bad-image", 3, 12, "foo/bar"),
         ("image: 'a b'", "bad-image", 3, 13, "REGISTRY"),

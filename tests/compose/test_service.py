@@ -170,12 +170,20 @@ def test_only_volumes_in_use_are_told_of() -> None:
         ("{source: t}", FileRef(source="real", target="t")),
         ("{source: s, target: /x/y, uid: '5', gid: 6, mode: 0440}",
          FileRef(source="s", target="/x/y", uid="5", gid="6", mode=0o440)),
+        ("{source: s, mode: '0400'}", FileRef(source="s", target="s", mode=0o400)),
+        ("{source: s, mode: 0o400}", FileRef(source="s", target="s", mode=0o400)),
+        ("{source: s, mode: 440}", FileRef(source="s", target="s", mode=440)),
         ("{source: s, mode: 0}", FileRef(source="s", target="s", mode=0)),
     ],
 )  # fmt: skip
 def test_secrets(use: str, expected: FileRef) -> None:
     (draft,) = load(wrap(f"secrets: [{use}]") + SECRETS).drafts
     assert draft.spec.secrets == (expected,)
+
+
+def test_a_decimal_mode_is_warned_about() -> None:
+    loaded = load(wrap("secrets: [{source: s, mode: 440}]") + SECRETS)
+    assert [(warning.code, warning.hint) for warning in loaded.warnings] == [("mode-decimal", "Write mode: 0440")]
 
 
 def test_configs() -> None:

@@ -151,6 +151,7 @@ class Fields:
             return {
                 name: Var(self._pair_value(key, name, entry.node), entry.key, self.field(f"{key}.{name}"))
                 for name, entry in node.entries.items()
+                if self._is_name(key, name, entry.key)
             }
         if isinstance(node, Scalar):
             path = self.field(key)
@@ -160,12 +161,16 @@ class Fields:
         found = {}
         for n, (text, place) in enumerate(self.strings(key)):
             name, equals, value = text.partition("=")
-            if not name:
-                field = self.field(f"{key}.{n}")
-                self.report.wrong(place, "bad-value", "the name before '=' is missing.", "Write NAME=value", field)
-            else:
+            if self._is_name(key, name, place):
                 found[name] = Var(value if equals else None, place, self.field(f"{key}.{n}"))
         return found
+
+    def _is_name(self, key: str, name: str, place: Place) -> bool:
+        if name.strip() and "=" not in name:
+            return True
+        message = f"'{name[:40]}' is no name of a variable or label."
+        self.report.wrong(place, "bad-value", message, "Write NAME=value, or NAME: value", self.field(key))
+        return False
 
     def texts(self, key: str) -> dict[str, str]:
         """The same as plain text; a name alone has the empty text."""

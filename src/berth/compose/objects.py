@@ -2,6 +2,7 @@
 
 import difflib
 import ipaddress
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -14,6 +15,7 @@ from berth.model.spec import FileRef, NetworkUse
 
 DEFAULT = "default"
 _UNDEFINED = {"networks": "undefined-network", "secrets": "undefined-secret", "configs": "undefined-config"}
+_DIGITS = re.compile(r"[0-7]{3,4}")
 _NAMESPACE = "com.docker.stack.namespace"
 
 
@@ -78,7 +80,7 @@ def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[Fil
 
 
 def _long(row: Fields) -> FileRef:
-    mode = row.whole("mode", 0, 0o7777)
+    mode = _mode(row)
     return FileRef(
         source="",
         target=row.text("target") or row.text("source"),
@@ -86,6 +88,19 @@ def _long(row: Fields) -> FileRef:
         gid=row.text("gid") or "0",
         mode=0o444 if mode is None else mode,
     )
+
+
+def _mode(row: Fields) -> int | None:
+    """The permissions of the file. `0440` and "0440" are octal; `440` is a decimal number, as for Docker."""
+    node = row.node("mode")
+    written = as_text(node) if node is not None else None
+    if written is None or not _DIGITS.fullmatch(written) or (written[0] != "0" and int(written) > 0o7777):
+        return row.whole("mode", 0, 0o7777)
+    if written.startswith("0"):
+        return int(written, 8)
+    message = f"mode: {written} is a decimal number, {int(written):04o} in octal, as with docker stack deploy."
+    row.report.warn(row.at("mode"), "mode-decimal", message, f"Write mode: 0{written}", row.field("mode"))
+    return int(written)
 
 
 def _undefined(service: Fields, key: str, name: str, known: Mapping[str, object]) -> None:

@@ -356,6 +356,10 @@ CODES: dict[str, str] = {
         "The path is there, but not with this method: for example, a job is cancelled with DELETE, not with POST. "
         "The header Allow of the answer lists the methods; /v1/openapi.json describes them."
     ),
+    "mode-decimal": (
+        "The permissions of a secret or config are written as a decimal number, and Docker takes it as one: 440 "
+        "is 0670 in octal. What is meant is almost always octal: write 0440."
+    ),
     "mount-of-cards": (
         "A mount would give the container device nodes of cards, or ask NVIDIA's runtime for some, past Berth's "
         "ledger. Remove it and ask for cards with deploy.resources.reservations.devices or --gpus."
