@@ -121,8 +121,8 @@ def test_refused_with_the_line(text: str, code: str, field: str, line: int, colu
 
 def test_a_file_without_an_image_and_with_more_mistakes() -> None:
     found = job_problems("name: 3.5\ngpu: 1\nenv: 3\nuser: [1]\n")
-    assert [problem.code for problem in found] == ["unknown-key", "wrong-type", "wrong-type", "image-missing"]
-    assert found[0].hint == "Write gpus"
+    assert [problem.code for problem in found] == ["image-missing", "unknown-key", "wrong-type", "wrong-type"]
+    assert found[1].hint == "Write gpus"
 
 
 def test_mounts_of_a_job_are_guarded_like_those_of_a_stack() -> None:

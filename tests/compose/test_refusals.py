@@ -227,7 +227,7 @@ def test_labels_that_berth_writes_are_refused() -> None:
 def test_a_mistake_beside_a_refusal_is_bad_input() -> None:
     with pytest.raises(BadInput) as caught:
         load(wrap("labels: {cdi.k8s.io/a: b}\ntty: maybe"))
-    assert [problem.code for problem in caught.value.problems] == ["wrong-type", "card-by-annotation"]
+    assert [problem.code for problem in caught.value.problems] == ["card-by-annotation", "wrong-type"]
 
 
 @pytest.mark.parametrize(

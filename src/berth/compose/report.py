@@ -28,7 +28,10 @@ class Report:
         self.warnings.append(_problem(at, code, message, hint, field))
 
     def finish(self) -> tuple[Problem, ...]:
-        """The warnings, each once. Raises BadInput (or Refused, where that is all) with everything that is wrong."""
+        """The warnings, each once. Raises BadInput (or Refused, where that is all) with everything that is wrong.
+
+        All are in the order of their lines.
+        """
         if self.problems:
             raise BadInput(*_once(self.problems + self.refusals))
         if self.refusals:
@@ -43,4 +46,5 @@ def _problem(at: Place | None, code: str, message: str, hint: str, field: str) -
 
 
 def _once(problems: list[Problem]) -> tuple[Problem, ...]:
-    return tuple(dict.fromkeys(problems))[:MOST_PROBLEMS]
+    ordered = sorted(dict.fromkeys(problems), key=lambda one: (one.file, one.line, one.column))
+    return tuple(ordered)[:MOST_PROBLEMS]
