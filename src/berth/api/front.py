@@ -58,7 +58,7 @@ class Front:
             return
         started = _Started(send)
         try:
-            await self._http(scope, receive, send if scope["path"] in self._kept else started)
+            await self._http(scope, receive, started)
         except Exception as problem:
             error = as_berth_error(problem)
             if is_bug(error):
