@@ -14,13 +14,16 @@ from berth.model.launch import Handle
 async def apply_native(control: Control, job: Job) -> None:
     """Create or update the service as the engine's own CLI would, and remember that the engine has this generation.
 
-    Raises EngineError when the engine refuses; that is remembered, too, and not tried again.
+    Raises EngineError when the engine refuses; that is remembered, too, and not tried again. An engine that could not
+    be reached is told at the next look.
     """
     placeholder = Task(id=f"{job.id}.1", job=job.id, slot=1)
     with control.calls.during(job.id):
         try:
             await control.engine.apply_native(launch_of(control, job, placeholder))
         except EngineError as error:
+            if error.problems[0].code == "engine-unreachable":
+                raise
             await commit_whole(control, lambda: _applied(control, job))
             await control.writer.commit((control.note("native-refused", f"{job.name}: {error}", job=job.id),))
             raise
