@@ -509,15 +509,15 @@ async def test_a_program_that_cannot_be_run_leaves_nothing(desk: Desk, bed: Bed)
     if not bed.real:
         pytest.skip("any program runs on the simulated engine")
     launch = desk.launch("/no/such/program")
-    try:
-        await desk.engine.start(launch)
-    except EngineError as refused:
-        assert "/no/such/program" in str(refused)
+    if bed.kind == "docker":
+        with pytest.raises(EngineError, match="/no/such/program"):
+            await desk.engine.start(launch)
         assert not lives(await desk.look(), launch)
-    else:
-        over = await desk.life(launch, "exited")
-        assert "/no/such/program" in over.error
-        assert over.started_at is None
+        return
+    await desk.engine.start(launch)
+    over = await desk.life(launch, "exited")
+    assert "/no/such/program" in over.error
+    assert over.started_at is None
 
 
 # Swarm's own store and services

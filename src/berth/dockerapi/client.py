@@ -33,9 +33,10 @@ class Version(
 class Docker:
     """One daemon. Reads raise EngineError; changes raise EngineError, StaleVersion, or EngineUnknown."""
 
-    def __init__(self, address: Address) -> None:
-        """Nothing is connected before `open`."""
+    def __init__(self, address: Address, answer_s: float = ANSWER_S) -> None:
+        """Nothing is connected before `open`; an answer has to come within `answer_s` seconds."""
         self.address = address
+        self._answer_s = answer_s
         self.api = ""
         self._session: aiohttp.ClientSession | None = None
         self._base = ""
@@ -44,7 +45,7 @@ class Docker:
     async def open(self) -> Version:
         """Connect and agree on the API version: the newest that both speak, at least 1.41 (Docker 20.10)."""
         connector, self._base = transport.connector(self.address)
-        timeout = aiohttp.ClientTimeout(total=ANSWER_S, sock_connect=CONNECT_S)
+        timeout = aiohttp.ClientTimeout(total=self._answer_s, sock_connect=CONNECT_S)
         self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
         try:
             said = msgspec.json.decode(await self.read("/version"), type=Version)
@@ -75,7 +76,7 @@ class Docker:
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
         method: str = "POST",
-        answer_s: float = ANSWER_S,
+        answer_s: float | None = None,
     ) -> bytes:
         """Make a change, with `body` as JSON (bytes: a tar archive as it is); the answer, within `answer_s` seconds."""
         return await self._ask(method, path, query, body, headers, answer_s)
@@ -109,13 +110,13 @@ class Docker:
         query: Query | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-        answer_s: float = ANSWER_S,
+        answer_s: float | None = None,
     ) -> bytes:
         what, changes = f"{method} {path}", method != "GET"
         data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         form = "application/x-tar" if isinstance(body, bytes) else "application/json"
         marks = {**(headers or {}), **({"Content-Type": form} if data else {})}
-        timeout = aiohttp.ClientTimeout(total=answer_s, sock_connect=CONNECT_S)
+        timeout = aiohttp.ClientTimeout(total=answer_s or self._answer_s, sock_connect=CONNECT_S)
         try:
             async with self._opened().request(
                 method, self._url(path), params=_written(query), data=data, headers=marks, timeout=timeout

@@ -178,6 +178,10 @@ CODES: dict[str, str] = {
         "Two requests changed the same thing at the same moment; this one came second, and nothing of it was done. "
         "Look at the thing (`berth jobs`, `berth nodes`) and try again."
     ),
+    "config-missing": (
+        "The job names a config that the Swarm does not have. A config of a stack file must exist before it is deployed. "
+        "Create it with `docker config create NAME FILE`, or correct the name."
+    ),
     "connection-lost": (
         "The connection broke while the server was answering, so it is not known whether the call had an effect. "
         "Look with `berth jobs` or `berth events`, then type the command again where it is needed."
@@ -228,6 +232,10 @@ CODES: dict[str, str] = {
     "engine-away": (
         "The agent cannot reach the Docker daemon of its own node. It still reports cards, but sees no containers. "
         "Check that dockerd runs, that DOCKER_HOST names its socket, and that the agent's user may open it."
+    ),
+    "engine-conflict": (
+        "The engine refused because something of that name, or in that state, exists already; nothing was done. "
+        "Look at it with `docker ps -a` or `docker service ls`, and remove it when it is not needed."
     ),
     "engine-object-gone": (
         "The engine no longer has the service, container or network that was meant. Usually a person removed it at "
@@ -511,6 +519,10 @@ CODES: dict[str, str] = {
         "A job that has ended has no replicas to change. Deploy its stack again: `berth stack deploy -c FILE NAME`."
     ),
     "scale-negative": ("The number of replicas is a whole number from 0 up: `berth scale STACK_SERVICE=2`."),
+    "secret-missing": (
+        "The job names a secret that the Swarm does not have. A secret of a stack file must exist before it is deployed. "
+        "Create it with `docker secret create NAME FILE`, or correct the name."
+    ),
     "service-kind-changed": (
         "A service without cards is placed by Swarm itself, one with cards by Berth, slot by slot. The file turns "
         "one into the other, which cannot happen under the service's name while the old form still runs. Cancel "
