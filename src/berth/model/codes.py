@@ -179,7 +179,7 @@ CODES: dict[str, str] = {
         "Look at the thing (`berth jobs`, `berth nodes`) and try again."
     ),
     "config-missing": (
-        "The job names a config that the Swarm does not have. A config of a stack file must exist before it is deployed. "
+        "The job names a config that the Swarm does not have. It must exist before the stack is deployed. "
         "Create it with `docker config create NAME FILE`, or correct the name."
     ),
     "connection-lost": (
@@ -520,7 +520,7 @@ CODES: dict[str, str] = {
     ),
     "scale-negative": ("The number of replicas is a whole number from 0 up: `berth scale STACK_SERVICE=2`."),
     "secret-missing": (
-        "The job names a secret that the Swarm does not have. A secret of a stack file must exist before it is deployed. "
+        "The job names a secret that the Swarm does not have. It must exist before the stack is deployed. "
         "Create it with `docker secret create NAME FILE`, or correct the name."
     ),
     "service-kind-changed": (
