@@ -402,3 +402,12 @@ def test_the_stack_file_as_teams_write_it(cards: list[Card]) -> None:
     ]
     assert reasons(found) == {"j2": "free-cards"}
     assert waits(found)["j2"].message == "needs cards 0, 1, which are in use on node n2"
+
+
+def test_a_changed_task_is_not_put_back_on_its_own_node_as_if_its_cards_were_somebodys() -> None:
+    view = build.view("n0", 4, used=[1, 2, 3])
+    changed = Candidate(
+        task="j1.1", job="j1", name="t", request=Request(constraints=("gpu.free < 2",)), rank=(0, 0.0, 0, 1),
+        owns=("GPU-n0-1",), home="n0",
+    )  # fmt: skip
+    assert decide(Snapshot(0.0, (view,), (changed,)), load("fifo")).places == ()

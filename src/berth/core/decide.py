@@ -78,7 +78,7 @@ class Pass:
         if earlier is not None:
             self._queue_up(line, candidate, earlier)
             return earlier
-        at = self.finder(line).best()
+        at = self.finder(line).elsewhere(candidate) if candidate.home else self.finder(line).best()
         if at is not None:
             return self._place(line, candidate, at)
         return self._wait(line, candidate)

@@ -35,6 +35,12 @@ class Finder:
             heappop(self._heap)
         return None
 
+    def elsewhere(self, candidate: Candidate) -> int | None:
+        """The best node that fits now beside the candidate's present one (where its own cards count, see `home`)."""
+        self._mend()
+        at_home = self._board.number(candidate.home)
+        return min(((score, at) for at, score in self._current.items() if at != at_home), default=(None, None))[1]
+
     def home(self, candidate: Candidate, only_own: bool) -> int | None:
         """The candidate's present node if it fits there counting its own cards, or with nothing but those."""
         at = self._board.number(candidate.home)
