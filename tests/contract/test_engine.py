@@ -1,6 +1,7 @@
 """One suite for every engine: the same promises on Debian's Docker and today's, alone and as a Swarm, and simulated."""
 
 import asyncio
+import base64
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,7 @@ from tests.contract import beds
 from tests.contract.beds import Bed, Desk, again, code, lives, named, objects, only
 from tests.testbed.image import IMAGE, IMAGE_GPU, IMAGE_TERM
 from tests.testbed.lab import Lab
+from tests.testbed.registry import Registry
 
 BEDS = {
     "simulated": lambda _: beds.simulated(),
@@ -492,17 +494,44 @@ async def test_what_the_file_names_and_the_engine_lacks_is_said(desk: Desk, bed:
     assert "nokey" in found[0].message
 
 
-async def test_an_image_that_is_nowhere_ends_the_attempt_with_the_reason(desk: Desk, bed: Bed) -> None:
+@pytest.fixture
+def registry(bed: Bed) -> Iterator[Registry]:
+    """A registry with a password that this bed's hosts can reach."""
     if not bed.real:
         pytest.skip("there are no images on the simulated engine")
-    launch = desk.launch(image="nowhere:1")
-    await desk.engine.start(launch)
+    with Registry(bed.hosts[0].lab, user="ann", password="pass word") as registry:
+        yield registry
+
+
+def login(registry: Registry, password: str = "pass word") -> str:
+    """The registry's X-Registry-Auth."""
+    words = {"username": "ann", "password": password, "serveraddress": registry.address}
+    return base64.urlsafe_b64encode(json.dumps(words).encode()).decode()
+
+
+async def test_an_image_that_is_nowhere_ends_the_attempt_with_the_reason(desk: Desk, registry: Registry) -> None:
+    launch = desk.launch(image=f"{registry.address}/nowhere:1")
+    await desk.engine.start(again(launch, registry_auth=login(registry)))
     over = await desk.life(launch, "exited", 40)
     assert over.started_at is None
     assert over.exit_code is None
     assert "nowhere" in over.error
     await desk.engine.remove(named(over))
     await desk.until(lambda seen: not lives(seen, launch))
+
+
+async def test_an_image_behind_a_password_is_pulled(desk: Desk, bed: Bed, registry: Registry) -> None:
+    image = registry.push(bed.hosts[0], IMAGE)
+    bed.person("rmi", image)
+    launch = again(desk.launch(image=image), registry_auth=login(registry))
+    await desk.engine.start(launch)
+    assert (await desk.engine.start(launch)).name == launch.name
+    life = await desk.life(launch)
+    assert len(lives(await desk.look(), launch)) == 1
+    assert registry.password not in str(bed.person("inspect", life.container_id))
+    await desk.engine.remove(named(life))
+    await desk.until(lambda seen: not lives(seen, launch))
+    bed.person("rmi", image)
 
 
 async def test_a_program_that_cannot_be_run_leaves_nothing(desk: Desk, bed: Bed) -> None:
