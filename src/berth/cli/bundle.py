@@ -32,7 +32,8 @@ class Bundle:
         found: dict[str, Any] = {"files": [_source(path, data) for path, data in self._files]}
         if self._dotenv:
             found["dotenv"] = _source(*self._dotenv)
-        return found | {"extra": self._extra, "variables": self._variables}
+        where = str(self._home().absolute())
+        return found | {"extra": self._extra, "variables": self._variables, "directory": where}
 
     def add(self, needs: Mapping[str, Iterable[str]]) -> None:
         """Add the files and shell variables that the server asks for, and nothing that the files do not name.

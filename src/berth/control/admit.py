@@ -36,7 +36,7 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
         id=job_id,
         name=name,
         spec=draft.spec,
-        engine_name=f"{engine_word(name)}-{job_id}" if used else engine_word(name),
+        engine_name=name if stack else f"{engine_word(name)}-{job_id}" if used else engine_word(name),
         stack=stack,
         service=draft.service,
         queue=draft.queue,
@@ -46,7 +46,12 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
         native=draft.native and control.engine.capabilities.native,
         submitted_at=control.clock.now(),
         seq=seq,
+        warnings=tuple(_said(warning) for warning in draft.warnings),
     )
+
+
+def _said(warning: Problem) -> str:
+    return f"{warning.message} {warning.hint}".strip()
 
 
 def engine_word(name: str) -> str:
