@@ -134,7 +134,7 @@ class _Output:
 def _keep_output(api: Lab) -> _Output:
     output = _Output()
     control = api.control
-    control.keeper = LogKeeper(control.cluster, output, control.logs, control.clock, lambda: None)  # type: ignore[arg-type]
+    control.keeper = LogKeeper(control.cluster, output, control.logs, control.clock, lambda *_: None)  # type: ignore[arg-type]
     return output
 
 

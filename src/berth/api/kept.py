@@ -48,9 +48,7 @@ class Kept:
         cluster = self._control.cluster
         stamp = (*(cluster.versions[kind] for kind in kinds), cluster.natives if "jobs" in kinds else None)
         kept = self._answers.get(path)
-        if kept is not None and kept[0] == stamp:
-            return kept[1]
-        body = make()
+        body = kept[1] if kept is not None and kept[0] == stamp else make()
         self._answers[path] = (stamp, body)
         return body
 
