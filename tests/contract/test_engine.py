@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from berth.dockerapi.address import Address
+from berth.engines import load
 from berth.model.errors import EngineError, Refused, StaleVersion
 from berth.model.job import Network
 from berth.model.launch import Handle
@@ -76,6 +78,16 @@ async def test_its_nodes_are_seen_with_what_they_have(desk: Desk) -> None:
         assert node.available
         assert node.cpu_nano >= 10**9
         assert node.memory_bytes >= 2**28
+
+
+async def test_a_daemon_that_cannot_place_is_refused(bed: Bed) -> None:
+    if bed.kind != "swarm":
+        pytest.skip("only a Swarm has managers")
+    worker = load("swarm")(Address(bed.hosts[1].url), beds.WallClock())
+    with pytest.raises(EngineError) as refused:
+        await worker.open()
+    assert code(refused.value) == "not-a-manager"
+    assert "--docker-host" in refused.value.problems[0].hint
 
 
 # Starts
@@ -162,6 +174,25 @@ async def test_a_stop_ends_it_and_a_repeat_is_harmless(desk: Desk) -> None:
     seen = await desk.gone(launch)
     assert not any(life.killed for life in lives(seen, launch))
     assert bool(objects(seen, launch)) == desk.slots
+
+
+async def test_a_stop_gives_the_grace_before_it_kills(desk: Desk, bed: Bed) -> None:
+    if not bed.real:
+        pytest.skip("what runs on the simulated engine obeys at once")
+    obeys = desk.launch("sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.1; done", image=IMAGE_TERM, stop_grace_s=8)
+    stubborn = desk.launch(image=IMAGE_TERM, stop_grace_s=2)
+    for launch in (obeys, stubborn):
+        await desk.engine.start(launch)
+    handles = [named(await desk.life(launch)) for launch in (obeys, stubborn)]
+    await asyncio.sleep(0.3)
+    began = time.monotonic()
+    for handle in handles:
+        await desk.engine.stop(handle, None)
+    assert time.monotonic() - began < 1.5, "a stop returns once it is asked for"
+    await desk.gone(obeys)
+    assert time.monotonic() - began < 5
+    await desk.gone(stubborn)
+    assert 1.8 < time.monotonic() - began < 7
 
 
 async def test_the_next_attempt_follows_on_the_same_slot(desk: Desk) -> None:

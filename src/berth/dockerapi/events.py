@@ -105,7 +105,10 @@ class Ears:
     def _take(self, line: bytes) -> None:
         if not line.strip():
             return
-        event = msgspec.json.decode(line, type=DockerEvent)
+        try:
+            event = msgspec.json.decode(line, type=DockerEvent)
+        except msgspec.MsgspecError:
+            return
         self._last = max(self._last, event.at_ns)
         self._hear(event)
         self.wake(f"{event.kind} {event.action}")

@@ -1,4 +1,4 @@
-"""Refuses daemons that cannot carry Berth, by what `GET /info` says; used by both Docker engines."""
+"""Refuses daemons that cannot carry Berth and warns of open ones; used by both Docker engines."""
 
 from collections.abc import Sequence
 
@@ -16,3 +16,10 @@ def refuse_rootless(security_options: Sequence[str] | None, address: Address) ->
                 hint="Run Berth against the system's daemon: --docker-host unix:///var/run/docker.sock.",
             )
         )
+
+
+def open_door(address: Address) -> tuple[str, ...]:
+    """A warning when the daemon listens on the network for anybody."""
+    if address.tls or not address.url.startswith(("tcp://", "http://")):
+        return ()
+    return (f"{address.url} has no TLS: whoever reaches that port is root on its host. Use ssh:// or TLS.",)

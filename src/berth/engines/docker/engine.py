@@ -60,7 +60,9 @@ class DockerEngine:
             await self._docker.close()
             raise
         self._ears.open()
-        warnings = () if self._info.live_restore else (refusals.NO_LIVE_RESTORE,)
+        warnings = fitness.open_door(self._docker.address)
+        if not self._info.live_restore:
+            warnings = (*warnings, refusals.NO_LIVE_RESTORE)
         return EngineIdentity(
             id=self._info.id, version=version.version, api_version=self._docker.api, warnings=warnings
         )

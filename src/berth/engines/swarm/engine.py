@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import marks, networks, output
+from berth.dockerapi import fitness, marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
@@ -61,7 +61,8 @@ class SwarmEngine:
             raise
         self._ears.open()
         cluster = info.swarm.cluster.id if info.swarm.cluster else ""
-        return EngineIdentity(id=cluster, version=version.version, api_version=self._docker.api)
+        warnings = fitness.open_door(self._docker.address)
+        return EngineIdentity(id=cluster, version=version.version, api_version=self._docker.api, warnings=warnings)
 
     async def close(self) -> None:
         """Leave; what runs goes on."""

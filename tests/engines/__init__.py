@@ -1,0 +1,1 @@
+"""What single engines do beyond the common suite."""
