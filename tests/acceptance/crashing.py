@@ -1,12 +1,13 @@
-"""`python -m tests.acceptance.crashing FILE up ...`: the real server, which kills itself once at each point it passes.
+"""`python -m tests.acceptance.crashing FILE PATTERN up ...`: the real server, which kills itself once at each point.
 
 A point stands before or after each commit and each call of the engine. Nothing lists them: the store and the engine are
-wrapped whole, so that a commit or a call that is added to the code is a point by itself. FILE holds the points at which
-the server has died already; there it lives on.
+wrapped whole, so that a commit or a call that is added to the code is a point by itself. PATTERN (a regular expression)
+says at which of them it dies; FILE holds those at which it has died already: there it lives on.
 """
 
 import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -24,13 +25,14 @@ from berth.ports import Engine, Store
 class Death:
     """Kills this process at the first pass of each point."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, pattern: str) -> None:
         self._file = file
+        self._pattern = re.compile(pattern)
         self._died = set(file.read_text().split("\n")) if file.exists() else set[str]()
 
     def at(self, point: str) -> None:
         """Write the point down, for the next life, and die there."""
-        if point in self._died:
+        if point in self._died or not self._pattern.search(point):
             return
         with self._file.open("a") as out:
             out.write(point + "\n")
@@ -98,7 +100,7 @@ def _which(args: tuple[Any, ...]) -> str:
 
 def main() -> None:
     """Run the `berth` command with a server that dies."""
-    death = Death(Path(sys.argv[1]))
+    death = Death(Path(sys.argv[1]), sys.argv[2])
     server = berth.main.server
     open_store, choose = server._open_store, server.choose
 
@@ -112,7 +114,7 @@ def main() -> None:
     server._open_store, server.choose = dying_store, dying_engine
     from berth.cli.main import run
 
-    sys.exit(run(sys.argv[2:], LOCAL))
+    sys.exit(run(sys.argv[3:], LOCAL))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ LOST = (-9, 137)
 class Mortal(Berth):
     """`tests.acceptance.crashing` under a supervisor, as systemd would be: a killed server is started again."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, pattern: str, *flags: str) -> None:
         super().__init__(folder, *flags)
+        self.pattern = pattern
         self.file = folder / "points"
         self._over = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, name="supervisor")
@@ -45,7 +46,7 @@ class Mortal(Berth):
 
     def _supervise(self) -> None:
         words = ("up", "--data", str(self.folder / "data"), "--listen", f"127.0.0.1:{self.port}", *self.flags)
-        line = [sys.executable, "-m", "tests.acceptance.crashing", str(self.file), *words]
+        line = [sys.executable, "-m", "tests.acceptance.crashing", str(self.file), self.pattern, *words]
         while not self._over.is_set():
             with (self.folder / "server.log").open("a") as log:
                 self.process = subprocess.Popen(line, stdout=log, stderr=log, env=self.environ, cwd=SOURCE)
