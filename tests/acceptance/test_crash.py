@@ -1,4 +1,4 @@
-"""kill -9 around each commit and each call of the engine: nothing is lost, nothing is given twice, all is free at last."""
+"""kill -9 around each commit and each call of the engine: nothing is lost, nothing is given twice, all ends free."""
 
 import contextlib
 import json
