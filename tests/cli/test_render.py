@@ -6,12 +6,11 @@ from berth.cli.plan import exit_code, plan_lines
 from berth.cli.problems import lines, report
 from berth.cli.table import Column, render
 from berth.cli.verbs.events import line as event_line
-from berth.cli.verbs.jobs import note
 from berth.cli.verbs.stack_deploy import exit_code as deploy_exit_code
 from berth.cli.verbs.stack_deploy import state_in_words
 from berth.cli.verbs.wait import exit_code as wait_exit_code
 from berth.cli.verbs.why import refusals, sentences
-from berth.cli.words import ago, cards_of_wanted, count, mib, seconds, short_cards, span
+from berth.cli.words import ago, cards_of_wanted, count, mib, note, seconds, short_cards, span
 
 COLUMNS = (Column("NAME"), Column("CARDS", right=True), Column("NOTE", shrink=True))
 
@@ -129,6 +128,7 @@ def test_why_says_the_sentence_first_and_each_refusal_once() -> None:
         ({"state": "succeeded", "reason": "exit", "exit_code": 0}, "exit 0"),
         ({"state": "failed", "reason": "oom", "message": "no memory", "exit_code": 137}, "exit 137: no memory"),
         ({"state": "failed", "reason": "start-failed", "exit_code": None}, "start-failed"),
+        ({"state": "cancelled", "reason": "cancelled", "exit_code": None}, ""),
     ],
 )  # fmt: skip
 def test_a_jobs_note(job: dict[str, object], words: str) -> None:

@@ -101,6 +101,66 @@ def test_hold_release_requeue(berth: Berth) -> None:
     assert berth.json("cancel", "-y", "later", "big")[1]["name"] == "big"
 
 
+def test_run_ends_as_the_command_does(berth: Berth) -> None:
+    done = berth.run("run", "busybox", "sh", "-c", "echo hello; exit 7")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "hello\n", "")
+    done = berth.run("run", "--json", "--name", "ok", "busybox", "echo", "hello")
+    assert (done.returncode, json.loads(done.stdout)["state"], done.stderr) == (0, "succeeded", "hello\n")
+    assert berth("logs", "ok") == "hello\n"
+    assert berth.json("logs", "--tail", "1", "ok")[0]["text"] == "hello\n"
+    assert berth("wait", "ok") == "ok: succeeded (exit 0)\n"
+    assert berth("history", "ok").splitlines()[1].split()[-2:] == ["exit", "0"]
+
+
+def test_run_says_why_it_waits_and_what_ended_it(berth: Berth) -> None:
+    berth("run", "--detach", "--gpus", "2", "busybox", "sleep", "600")
+    with _started(berth.environ, "run", "--gpus", "2", "--name", "late", "busybox", "true") as stream:
+        until(lambda: [job for job in berth.json("queue") if job["reason"]], what="it waits")
+        time.sleep(1.5)
+        berth("cancel", "late")
+        out, err = stream.communicate(timeout=20)
+    assert (stream.returncode, out) == (125, "")
+    assert "berth: late waits: " in err
+    assert "berth: late cancelled" in err
+
+
+def test_a_job_file_is_submitted(berth: Berth) -> None:
+    path = berth.folder / "job.yaml"
+    path.write_text("name: file\nimage: busybox\ncommand: [echo, hi]\n")
+    job = berth("submit", str(path)).strip()
+    assert berth("wait", job) == "file: succeeded (exit 0)\n"
+    assert berth("logs", "-f", job) == "hi\n"
+    path.write_text("image: busybox\ngpu: 1\n")
+    err = berth.refused("submit", str(path), code=2)
+    assert err.startswith(f"{path}:2:1: ")
+    assert "gpus" in err
+
+
+def test_logs_of_several_slots_carry_the_slot(berth: Berth) -> None:
+    path = berth.folder / "two.yml"
+    path.write_text(
+        "services:\n  w:\n    image: busybox\n    command: echo hi\n    deploy:\n      replicas: 2\n"
+        "      restart_policy: {condition: none}\n"
+    )
+    berth("stack", "deploy", "-c", str(path), "two", "--wait", "--timeout", "20s")
+    berth("wait", "two_w")
+    assert sorted(berth("logs", "two_w").splitlines()) == ["1 | hi", "2 | hi"]
+    assert berth("logs", "--slot", "2", "two_w") == "hi\n"
+
+
+def test_needs_travel_with_a_stack(berth: Berth) -> None:
+    path = berth.folder / "needs.yml"
+    (berth.folder / "work.env").write_text("FROM_FILE=f\n")
+    path.write_text(
+        "services:\n  w:\n    image: busybox\n    command: env\n    env_file: work.env\n"
+        "    environment: {FROM_SHELL: $NEEDED}\n    deploy:\n      restart_policy: {condition: none}\n"
+    )
+    done = _process({**berth.environ, "NEEDED": "s"}, "stack", "deploy", "-c", str(path), "needs")
+    assert done.returncode == 0
+    berth("wait", "needs_w")
+    assert {"FROM_FILE=f", "FROM_SHELL=s"} <= set(berth("logs", "needs_w").splitlines())
+
+
 def test_a_stack_is_deployed_changed_and_removed(berth: Berth) -> None:
     path = _stack(berth, 2)
     assert berth("stack", "deploy", "-c", path, "s", "--wait", "--timeout", "20s").startswith("s_work: created; ")

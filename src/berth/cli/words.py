@@ -61,6 +61,16 @@ def job_nodes(job: dict[str, Any]) -> str:
     return ", ".join(dict.fromkeys(task["node"] for task in job.get("tasks", []) if task.get("node")))
 
 
+def note(job: dict[str, Any]) -> str:
+    """What there is to say beside a job's state: why it waits, how it ended; "" where the state says it all."""
+    message = job.get("message") or job.get("reason") or ""
+    code = job.get("exit_code")
+    if job["state"] in FINISHED and code is not None:
+        ended = f"exit {code}"
+        return ended if message in ("", "exit", ended) else f"{ended}: {message}"
+    return "" if message == job["state"] else message
+
+
 def cards_of_wanted(job: dict[str, Any]) -> str:
     """How many cards a job has: "2", or "1 of 4" while it has not all that its tasks ask for."""
     if job["gpus"] < 0:

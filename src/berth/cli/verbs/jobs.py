@@ -7,7 +7,7 @@ from typing import Any
 from berth.cli.listing import Listing, show_list
 from berth.cli.table import Column
 from berth.cli.verb import Session, Verb, no_arguments
-from berth.cli.words import FINISHED, ago, cards_of_wanted, job_nodes
+from berth.cli.words import ago, cards_of_wanted, job_nodes, note
 
 
 def _job_row(job: dict[str, Any]) -> Sequence[str]:
@@ -21,16 +21,6 @@ def _job_row(job: dict[str, Any]) -> Sequence[str]:
         ago(job.get("ended_at") or job.get("started_at") or job.get("submitted_at")),
         note(job),
     )
-
-
-def note(job: dict[str, Any]) -> str:
-    """What there is to say about a job's state: why it waits, how it ended."""
-    message = job.get("message") or job.get("reason") or ""
-    code = job.get("exit_code")
-    if job["state"] not in FINISHED or code is None:
-        return message
-    ended = f"exit {code}"
-    return ended if message in ("", "exit", ended) else f"{ended}: {message}"
 
 
 def _queue_row(job: dict[str, Any]) -> Sequence[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from berth.cli.parser import duration, job_argument
 from berth.cli.verb import Session, Verb
-from berth.cli.words import FINISHED
+from berth.cli.words import FINISHED, note
 from berth.client.http import segment
 
 POLL_S = 30.0
@@ -24,7 +24,7 @@ def _wait(session: Session) -> int:
     if session.screen.as_json:
         session.screen.value(job)
     else:
-        words = job.get("message") or job.get("reason") or ""
+        words = note(job)
         session.screen.say(
             f"{job['name']}: {'still ' if code == 6 else ''}{job['state']}{f' ({words})' if words else ''}"
         )
