@@ -31,7 +31,7 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
     """The job of a draft, not yet committed. A repeated name of a job of its own is told apart by its id."""
     job_id = new_id(control)
     name = f"{stack}_{draft.service}" if stack else draft.name or f"job-{job_id}"
-    used = not stack and bool(control.cluster.names.get(name))
+    used = not stack and (bool(control.cluster.names.get(name)) or engine_word(name) in control.coming_names)
     return Job(
         id=job_id,
         name=name,

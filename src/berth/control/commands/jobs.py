@@ -30,10 +30,15 @@ async def submit(
     jobs = _distinct_names([make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
     if auth:
         control.credentials.update({job.id: auth for job in jobs})
-    await control.writer.commit(
-        tuple(change for job in jobs for change in (*new_tasks(job), _submitted(control, job))),
-        (remember(jobs),) if remember else (),
-    )
+    names = {job.engine_name for job in jobs}
+    control.coming_names |= names
+    try:
+        await control.writer.commit(
+            tuple(change for job in jobs for change in (*new_tasks(job), _submitted(control, job))),
+            (remember(jobs),) if remember else (),
+        )
+    finally:
+        control.coming_names -= names
     control.wake("place")
     return jobs
 
@@ -58,7 +63,9 @@ async def plan(control: Control, actor: Actor, drafts: Sequence[Draft]) -> PlanR
     """What `submit` would do now, from the same decision, with nothing created. Raises BadInput, Refused."""
     may_submit(actor)
     await check(control, drafts)
-    return report(control, [make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
+    planned = report(control, [make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
+    warnings = dict.fromkeys(warning for draft in drafts for warning in draft.warnings)
+    return msgspec.structs.replace(planned, warnings=tuple(warnings))
 
 
 async def cancel(control: Control, actor: Actor, job_id: str) -> Job:
