@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from berth.cli.verb import Session
+from berth.cli.words import note
 from berth.client.http import segment
 from berth.client.streams import LogFollower, Patience, log_lines
 
@@ -54,3 +55,18 @@ def own_exit_code(job: dict[str, Any]) -> int:
     if code is None or job.get("reason") in OURS:
         return 0 if job["state"] == "succeeded" else FAILED_AFTER_ACCEPTANCE
     return int(code)
+
+
+def follow_to_end(session: Session, job_id: str) -> int:
+    """Show a job's output until it has ended; the exit code of `run`. With `--json` stdout carries the ended job."""
+    until_started(session, job_id)
+    for line in output(session, job_id, {}, follow=True):
+        write(line, slot=False, all_to_stderr=session.screen.as_json)
+    job = session.client.get(f"/v1/jobs/{segment(job_id)}")
+    if session.screen.as_json:
+        session.screen.value(job)
+    code = own_exit_code(job)
+    if code == FAILED_AFTER_ACCEPTANCE or job["state"] == "cancelled":
+        told = (f"berth: {job['name']} {job['state']}", note(job))
+        session.screen.note(": ".join(part for part in told if part))
+    return code

@@ -4,7 +4,6 @@ import base64
 import binascii
 import json
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +91,8 @@ def _from_helper(helper: str, key: str) -> dict[str, str]:
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]+", helper):
         raise OSError(f"'{helper}' cannot be the name of a credential helper")
+    import subprocess  # only here: it costs as much as the rest of this module together
+
     program = f"docker-credential-{helper}"
     try:
         done = subprocess.run([program, "get"], input=key.encode(), capture_output=True, timeout=HELPER_S, check=False)

@@ -42,13 +42,15 @@ EVENTS_KEPT = 2000
 class Cluster:
     """Jobs, tasks, nodes, cards, ledger, tokens, and what the last decision said about each waiting task.
 
-    `tasks[job]` maps slot -> task. `holders[card]` maps task -> share. `versions` counts changes by kind
+    `tasks[job]` maps slot -> task. `holders[card]` maps task -> share. `active` are the open tasks that do not only
+    wait, `settling` the jobs that changed since reclaim last asked whether they are over. `versions` counts changes by kind
     ("cards", "nodes", "jobs", "events"), so that encoded answers can be kept until something changed.
     """
 
     def __init__(self, loaded: Loaded) -> None:
         self.jobs: dict[str, Job] = {}
         self.tasks: dict[str, dict[int, Task]] = {}
+        self._by_id: dict[str, Task] = {}
         self.nodes: dict[str, Node] = {}
         self.cards: dict[str, Card] = {}
         self.rooms: dict[str, Room] = {}
@@ -59,14 +61,17 @@ class Cluster:
         self.tokens: dict[str, Token] = {}
         self.ended: OrderedDict[str, None] = OrderedDict()
         self.live: dict[str, None] = {}
-        self.open_tasks: dict[str, None] = {}
+        self.open_tasks: dict[str, Task] = {}
+        self.active: dict[str, Task] = {}
         self.names: dict[str, dict[str, None]] = {}
         self.natives: dict[str, tuple[Life, ...]] = {}
-        self.waiting: dict[str, None] = {}
+        self.waiting: dict[str, Task] = {}
         self.booked: dict[str, tuple[int, int]] = {}
         self.others_booked: dict[str, tuple[int, int]] = {}
         self.placed: Counter[str] = Counter()
         self.stale_views: set[str] = set()
+        self.settling: dict[str, None] = {}
+        self._by_stack: dict[str, dict[str, None]] = {}
         self._occupied: dict[str, tuple[str, int, int]] = {}
         self.waits: dict[str, Wait] = {}
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
@@ -92,8 +97,7 @@ class Cluster:
 
     def task(self, task_id: str) -> Task | None:
         """The task of this id (`JOB.SLOT`), or None."""
-        job, _, slot = task_id.rpartition(".")
-        return self.tasks.get(job, {}).get(int(slot)) if slot.isdigit() else None
+        return self._by_id.get(task_id)
 
     def tasks_of(self, job_id: str) -> tuple[Task, ...]:
         """The tasks of a job by slot."""
@@ -101,9 +105,14 @@ class Cluster:
 
     def unfinished(self) -> Iterator[tuple[Job, Task]]:
         """Every task that has not ended or still has something on the engine or in the ledger."""
-        for task_id in list(self.open_tasks):
-            task = self.task(task_id)
-            if task is not None and task.job in self.jobs:
+        for task in list(self.open_tasks.values()):
+            if task.job in self.jobs:
+                yield self.jobs[task.job], task
+
+    def in_play(self) -> Iterator[tuple[Job, Task]]:
+        """Of the unfinished tasks those that more than a decision concerns: all but jobs of their own that only wait."""
+        for task in list(self.active.values()):
+            if task.job in self.jobs:
                 yield self.jobs[task.job], task
 
     def stack_jobs(self, stack: str) -> tuple[Job, ...]:
@@ -170,7 +179,9 @@ class Cluster:
     def _put_job(self, job: Job) -> None:
         if job.id not in self.jobs:
             self.names.setdefault(job.name, {})[job.id] = None
+            self._by_stack.setdefault(job.stack, {})[job.id] = None
         self.jobs[job.id] = job
+        self.settling[job.id] = None
         if job.ended_at is None:
             self.live[job.id] = None
             self.ended.pop(job.id, None)
@@ -186,11 +197,15 @@ class Cluster:
             if open_still or self.jobs[job_id].stack in self.stacks:
                 continue
             job = self.jobs.pop(job_id)
-            self.tasks.pop(job_id, None)
+            for task in self.tasks.pop(job_id, {}).values():
+                self._by_id.pop(task.id, None)
             del self.ended[job_id]
             self.names[job.name].pop(job_id, None)
             if not self.names[job.name]:
                 del self.names[job.name]
+            self._by_stack[job.stack].pop(job_id, None)
+            if not self._by_stack[job.stack]:
+                del self._by_stack[job.stack]
 
     def _put_task(self, task: Task) -> None:
         self.tasks.setdefault(task.job, {})[task.slot] = task
@@ -205,6 +220,15 @@ class Cluster:
             self.waits.pop(task.id, None)
         self._occupy(task)
         self._changed("jobs", "cards")
+
+    def _activate(self, task: Task) -> None:
+        """A long queue must not slow down the care for what runs: what only waits is left out of `active`."""
+        job = self.jobs.get(task.job)
+        clean = task.state == "waiting" and task.gone and task.id not in self.grants
+        if clean and job is not None and not job.stack:
+            self.active.pop(task.id, None)
+        else:
+            self.active[task.id] = task
 
     def _occupy(self, task: Task) -> None:
         """Keep what tasks reserve of each node's CPU and memory, and how many there are."""
@@ -232,8 +256,10 @@ class Cluster:
     def _drop_task(self, task_id: str) -> None:
         job, _, slot = task_id.rpartition(".")
         self.tasks.get(job, {}).pop(int(slot), None)
-        for index in (self.open_tasks, self.waiting, self.waits):
+        for index in (self._by_id, self.open_tasks, self.active, self.waiting):
             index.pop(task_id, None)
+        self.waits.pop(task_id, None)
+        self.settling[job] = None
         self._changed("jobs")
 
     def _put_node(self, node: Node) -> None:
@@ -297,6 +323,7 @@ class Cluster:
         if not held:
             self.grants.pop(task_id, None)
             task = self.task(task_id)
+            self.settling[task_id.rpartition(".")[0]] = None
             if task is not None and task.state in FINISHED and task.gone:
                 self.open_tasks.pop(task_id, None)
         self._changed("cards", "nodes")

@@ -1,6 +1,7 @@
 """Keeps the output of every attempt: follows it while it runs, and drains what is left when it has ended."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from berth.control.cluster import Cluster
@@ -30,6 +31,7 @@ class LogKeeper:
         self._logs = logs
         self._clock = clock
         self._followers: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._followed: Counter[str] = Counter()
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -46,6 +48,7 @@ class LogKeeper:
         key = (task_id, task.attempt)
         follower = asyncio.get_running_loop().create_task(self._follow(key, handle), name=f"logs {task_id}")
         self._followers[key] = follower
+        self._followed[task_id] += 1
         follower.add_done_callback(lambda _: self._gathered(key))
 
     def drain(self, task_id: str) -> None:
@@ -56,11 +59,14 @@ class LogKeeper:
 
     def _gathered(self, key: tuple[str, int]) -> None:
         self._followers.pop(key, None)
+        self._followed[key[0]] -= 1
+        if not self._followed[key[0]]:
+            del self._followed[key[0]]
         self._done("")
 
     def draining(self, task_id: str) -> bool:
         """True while output of the task is still being gathered."""
-        return any(key[0] == task_id for key in self._followers)
+        return task_id in self._followed
 
     async def close(self) -> None:
         """Stop following; what is missing is asked for at the next start."""

@@ -23,6 +23,9 @@ CALM_S = 1.0
 IDLE_S = 3.0
 CLAIM_S = 20.0
 LABEL_PACE_S = 0.1
+PACE_S = 0.01
+"""The least pause after a pass: what comes meanwhile is done together. A first change is never waited with."""
+LONGEST_PAUSE_S = 0.25
 
 
 class Loop:
@@ -51,9 +54,9 @@ class Loop:
                 self.control.keeper.follow(task.id)
         duties = {
             "observe": (self._observing, None),
-            "reconcile": (self.reconciler.run, 0.0),
-            "reclaim": (self.reclaimer.run, 0.0),
-            "place": (self.placer.run, 0.0),
+            "reconcile": (self.reconciler.run, PACE_S),
+            "reclaim": (self.reclaimer.run, PACE_S),
+            "place": (self.placer.run, PACE_S),
             "label": (self.labeller.run, LABEL_PACE_S),
         }
         for name, (duty, pace) in duties.items():
@@ -116,6 +119,7 @@ class Loop:
                 async with asyncio.timeout(self._pace()):
                     await bell.wait()
             bell.clear()
+            began = self.control.clock.monotonic()
             try:
                 await self.look()
             except BerthError as error:
@@ -130,21 +134,28 @@ class Loop:
                 await self.control.clock.sleep(0.5)
                 continue
             self.control.wake("reconcile", "reclaim")
+            await self._rest(began, PACE_S)
+
+    async def _rest(self, began: float, pace: float) -> None:
+        """Leave time for others: the longer a pass took, the longer the pause."""
+        took = self.control.clock.monotonic() - began
+        await self.control.clock.sleep(max(pace, min(took / 2, LONGEST_PAUSE_S)))
 
     def _pace(self) -> float:
         """How long to wait for a hint before looking unasked."""
-        states = {task.state for _, task in self.control.cluster.unfinished()}
+        states = {task.state for task in self.control.cluster.active.values()}
         moving = bool(states & {"starting", "stopping", "restarting"})
         if self.control.engine.capabilities.hints_all:
             return CALM_S if moving else IDLE_S
         contended = "running" in states and bool(self.control.cluster.waiting)
-        return BUSY_S if moving or contended else (CALM_S if states else IDLE_S)
+        return BUSY_S if moving or contended else (CALM_S if self.control.cluster.open_tasks else IDLE_S)
 
     async def _on_bell(self, name: str, duty: Callable[[], Awaitable[None]], pace: float) -> None:
         bell = self.control.bell(name)
         while True:
             await bell.wait()
             bell.clear()
+            began = self.control.clock.monotonic()
             try:
                 await duty()
             except EngineError as error:
@@ -156,8 +167,7 @@ class Loop:
                 self._log(traceback.format_exc())
                 await self.control.clock.sleep(1.0)
                 self.control.wake(name)
-            if pace:
-                await self.control.clock.sleep(pace)
+            await self._rest(began, pace)
 
     async def _hints(self) -> None:
         async for _ in self.control.engine.changes():
@@ -179,7 +189,7 @@ class Loop:
 
     def _next_due(self) -> float | None:
         times = []
-        for job, task in self.control.cluster.unfinished():
+        for job, task in self.control.cluster.in_play():
             if task.state == "restarting":
                 times.append(task.not_before)
             elif task.state == "running" and job.spec.time_limit_s is not None and task.started_at is not None:

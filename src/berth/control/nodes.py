@@ -99,16 +99,21 @@ def _adopt(control: Control, node: Node, look: Observed) -> tuple[Node, list[Cha
 def _counted_as_used(node: Node, found: Declared, look: Observed) -> tuple[tuple[Card, ...], dict[str, str]]:
     """Cards that a script had counted off `gpu.free`: foreign while a service that asks for such labels runs there,
     and fenced for a person to look at when nobody can be found who uses them.
+
+    Cards of Berth's own tasks count first: the labels are its own when its database was lost.
     """
     here = [other for other in look.others if node.engine_id in other.nodes]
-    if not found.taken or any(other.takes_cards for other in here):
+    ours = {card for life in look.lives if life.node == node.engine_id for card in life.cards}
+    left = [card for card in found.cards if card.uuid not in ours]
+    taken = found.taken - (len(found.cards) - len(left))
+    if taken <= 0 or any(other.takes_cards for other in here):
         return found.cards, {}
-    last = found.cards[-found.taken :]
+    last = left[-taken:]
     users = [other.id for other in here if any("gpu." in constraint for constraint in other.constraints)]
     if users:
         return found.cards, {card.uuid: users[0] for card in last}
     why = f"gpu.free said that {found.taken} of {len(found.cards)} cards are in use, and nobody is seen who uses them"
-    return (*found.cards[: -found.taken], *(msgspec.structs.replace(card, fence=why) for card in last)), {}
+    return tuple(msgspec.structs.replace(card, fence=why) if card in last else card for card in found.cards), {}
 
 
 def _gone(control: Control, name: str) -> Batch:

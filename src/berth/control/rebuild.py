@@ -1,15 +1,17 @@
 """Rebuild: jobs, tasks and grants that the store has lost are read back from the engine, before the first grant."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from berth.control.admit import engine_word
 from berth.control.context import Control
-from berth.control.facts import change_card
-from berth.model.card import WHOLE, Share
-from berth.model.change import Change, DoubleGrant, PutAttempt, PutJob, PutStack, PutTask, Take
-from berth.model.job import Attempt, Job, Stack, Task
+from berth.control.ends import attempt_of
+from berth.model.card import WHOLE, Card, Share
+from berth.model.change import Batch, Change, PutAttempt, PutCard, PutJob, PutStack, PutTask, Take
+from berth.model.job import Job, Stack, Task
+from berth.model.lifecycle import OCCUPYING
 from berth.model.seen import Life, Observed, SlotObject
 from berth.model.spec import TaskSpec
 
@@ -46,14 +48,27 @@ async def _bring_back(control: Control, job_id: str, found: list[SlotObject | Li
     job = _job(control, job_id, labels, spec, number)
     slots = sorted(({*objects, *lives}) - {""})
     tasks = [_task(control, job, task_id, objects.get(task_id), lives.get(task_id)) for task_id in slots]
-    job = msgspec.structs.replace(job, replicas=max((task.slot for task in tasks), default=1))
+    name = _engine_name(control, job, objects, tasks)
+    job = msgspec.structs.replace(job, engine_name=name, replicas=max((task.slot for task in tasks), default=1))
     changes: list[Change] = [PutJob(job), *(PutTask(task) for task in tasks)]
     if job.stack and job.stack not in control.cluster.stacks:
         changes.append(PutStack(Stack(name=job.stack, user=job.user, deployed_at=control.clock.now())))
+    changes += _grants(control, tasks)
     text = f"{job.name} was read back from the engine with {len(tasks)} tasks"
     await control.writer.commit((*changes, control.note("rebuilt", text, job=job.id)))
+
+
+def _engine_name(control: Control, job: Job, objects: Mapping[str, SlotObject], tasks: Sequence[Task]) -> str:
+    """The name of its objects; where containers are all there is, names are told apart as at submit."""
     for task in tasks:
-        await _grant_again(control, task)
+        if task.id in objects:
+            name = objects[task.id].name
+            return name if task.slot == 1 else name.removesuffix(f"-{task.slot}")
+    if job.stack:
+        return job.name
+    word = engine_word(job.name)
+    used = any(other.engine_name == word for other in control.cluster.jobs.values())
+    return f"{word}-{job.id}" if used else word
 
 
 def _newer(life: Life, than: Life) -> bool:
@@ -87,7 +102,7 @@ def _task(control: Control, job: Job, task_id: str, seen: SlotObject | None, lif
     if attempt == 0:
         return msgspec.structs.replace(base, state="prepared" if seen is not None else "waiting")
     cards = _cards(seen, life)
-    node = _node_name(control, life)
+    node = _node_name(control, seen, life)
     if life is not None and life.attempt == attempt and life.state == "exited":
         ok = life.exit_code == 0
         return msgspec.structs.replace(
@@ -107,25 +122,31 @@ def _cards(seen: SlotObject | None, life: Life | None) -> tuple[str, ...]:
     return tuple(uuid for uuid in source.get("berth.cards", "").split(",") if uuid)
 
 
-def _node_name(control: Control, life: Life | None) -> str:
-    if life is None:
-        return ""
-    return next((node.name for node in control.cluster.nodes.values() if node.engine_id == life.node), "")
+def _node_name(control: Control, seen: SlotObject | None, life: Life | None) -> str:
+    """Where the attempt runs; of one that the engine has not begun yet, where its object points."""
+    pinned = [rule.partition("==")[2] for rule in (seen.constraints if seen else ()) if rule.startswith("node.id==")]
+    ids = [life.node] if life is not None else pinned
+    return next((node.name for node in control.cluster.nodes.values() if node.engine_id in ids), "")
 
 
-async def _grant_again(control: Control, task: Task) -> None:
-    """Book the cards that the task is seen to use; one that another live task has already is quarantined."""
-    cluster = control.cluster
-    for uuid in task.cards if task.state in ("running", "starting") else ():
-        card = cluster.cards.get(uuid)
-        if card is None:
+def _grants(control: Control, tasks: Sequence[Task]) -> Batch:
+    """Book the cards that the tasks are seen to use; one that another live task has already is quarantined."""
+    changes: list[Change] = []
+    booked = {uuid: ", ".join(held) for uuid, held in control.cluster.holders.items() if held}
+    for task in tasks:
+        if task.state not in OCCUPYING:
             continue
-        record = Attempt(task=task.id, attempt=task.attempt, node=task.node, cards=task.cards)
-        try:
-            share = Share(uuid, WHOLE, card.memory_mib)
-            await control.writer.commit((Take(task.id, (share,)), PutAttempt(record)))
-        except DoubleGrant:
-            others = ", ".join(cluster.holders.get(uuid, ()))
-            why = f"two live tasks use it: {others} and {task.id}"
-            note = control.note("two-holders", f"card {uuid}: {why}", node=card.node, card=uuid, task=task.id)
-            await change_card(control, uuid, lambda now: msgspec.structs.replace(now, quarantine=why), (note,))  # noqa: B023
+        changes.append(PutAttempt(attempt_of(task)))
+        for card in (control.cluster.cards[uuid] for uuid in task.cards if uuid in control.cluster.cards):
+            if card.uuid in booked:
+                changes += _two_holders(control, card, f"{booked[card.uuid]} and {task.id}")
+            else:
+                changes.append(Take(task.id, (Share(card.uuid, WHOLE, card.memory_mib),)))
+                booked[card.uuid] = task.id
+    return tuple(changes)
+
+
+def _two_holders(control: Control, card: Card, who: str) -> Batch:
+    why = f"two live tasks use it: {who}"
+    note = control.note("two-holders", f"card {card.uuid}: {why}", node=card.node, card=card.uuid)
+    return (PutCard(msgspec.structs.replace(card, quarantine=why)), note)

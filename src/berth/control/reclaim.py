@@ -33,7 +33,7 @@ class Reclaimer:
             busy_cards=self.control.busy_cards,
             fenced_nodes=frozenset(name for name, node in cluster.nodes.items() if node.fence),
         )
-        for release in list(expire((task for _, task in cluster.unfinished()), held)):
+        for release in list(expire((task for _, task in cluster.in_play()), held)):
             await self._release(release.task)
         await self._close_jobs()
         await self._drop_stacks()
@@ -58,12 +58,17 @@ class Reclaimer:
 
     async def _close_jobs(self) -> None:
         cluster = self.control.cluster
-        for job_id in list(cluster.live):
-            job, tasks = cluster.jobs[job_id], cluster.tasks_of(job_id)
+        for job_id in list(cluster.settling):
+            del cluster.settling[job_id]
+            job, tasks = cluster.jobs.get(job_id), cluster.tasks_of(job_id)
+            if job is None or job.ended_at is not None or job.native:
+                continue
             over = all(task.state in FINISHED and task.gone and task.id not in cluster.grants for task in tasks)
-            if over and (tasks or job.cancelled) and not job.native:
+            if over and (tasks or job.cancelled):
+                cluster.settling[job_id] = None  # asked again should the commit fail
                 await self._close(job, tasks)
-            elif job.native:
+        for job in [cluster.jobs[job_id] for job_id in cluster.live]:
+            if job.native:
                 await self._native(job)
 
     async def _native(self, job: Job) -> None:

@@ -23,7 +23,7 @@ class Reconciler:
         self.control = control
 
     async def run(self) -> None:
-        """One pass over everything that is unfinished or still seen on the engine."""
+        """One pass over everything that is in play or still seen on the engine."""
         look = self.control.look
         if look is None:
             return
@@ -38,11 +38,11 @@ class Reconciler:
             killed=self.control.killed,
         )
         actions = diff(self._wanted(), facts)
-        await asyncio.gather(*(self._apply(action) for action in actions))
+        await asyncio.gather(*(self._apply(action) for action in actions if not self._at_once(action)))
 
     def _wanted(self) -> list[tuple[Job, Task]]:
         cluster, look = self.control.cluster, self.control.look
-        wanted = {task.id: (job, task) for job, task in cluster.unfinished()}
+        wanted = {task.id: (job, task) for job, task in cluster.in_play()}
         assert look is not None
         for task_id in {seen.task for seen in look.objects} | {life.task for life in look.lives}:
             task = cluster.task(task_id) if task_id not in wanted else None
@@ -50,11 +50,22 @@ class Reconciler:
                 wanted[task_id] = (cluster.jobs[task.job], task)
         return list(wanted.values())
 
+    def _at_once(self, action: act.Action) -> bool:
+        """Do what only begins an engine call, and say so; nothing is begun again that is under way."""
+        match action:
+            case act.Prepare(task=task):
+                prepare_task(self.control, task)
+            case act.Stop(task=task, handle=handle):
+                self._stop(task, handle)
+            case act.Sweep(handle=handle, task=task):
+                self._sweep(task or handle.object_id or handle.engine_id, handle)
+            case _:
+                return False
+        return True
+
     async def _apply(self, action: act.Action) -> None:
         control = self.control
         match action:
-            case act.Prepare(task=task):
-                prepare_task(control, task)
             case act.Prepared(task=task, object=seen):
                 await amend(control, task, lambda now: _prepared(now, seen))
                 control.wake("place")
@@ -76,14 +87,10 @@ class Reconciler:
                 await self._unplaceable(action)
             case act.Overdue(task=task):
                 await self._ask_stop(task, "time-limit")
-            case act.Stop(task=task, handle=handle):
-                self._stop(task, handle)
             case act.Edited(task=task, object=seen):
                 await self._edited(task, seen)
             case act.Rescaled():
                 await self._rescaled(action)
-            case act.Sweep(handle=handle, task=task):
-                self._sweep(task or handle.object_id or handle.engine_id, handle)
             case act.Finish(task=task):
                 await self._finish(task)
             case act.Release():
@@ -205,8 +212,8 @@ class Reconciler:
         control.calls.run(task_id, call)
 
     def _sweep(self, key: str, handle: Handle) -> None:
-        if self.control.keeper.draining(key):
-            return  # its last output is still being read
+        if self.control.keeper.draining(key) or self.control.calls.busy(key):
+            return  # its last output is still being read, or it is being removed already
 
         async def call() -> None:
             await self.control.engine.remove(handle)

@@ -31,8 +31,8 @@ class Views:
 
     def snapshot(self, now: float) -> Snapshot:
         """The cluster at this instant, with everything that waits in the order in which it is served."""
-        waiting = [self._cluster.task(task_id) for task_id in list(self._cluster.waiting)]
-        candidates = [candidate(self._cluster.jobs[task.job], task) for task in waiting if task is not None]
+        waiting = list(self._cluster.waiting.values())
+        candidates = [candidate(self._cluster.jobs[task.job], task) for task in waiting]
         return Snapshot(now, self.nodes(), tuple(sorted(candidates, key=lambda one: one.rank)))
 
     def _view(self, node: Node) -> NodeView:

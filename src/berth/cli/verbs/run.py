@@ -3,13 +3,10 @@
 import argparse
 from typing import Any
 
-from berth.cli.follow import FAILED_AFTER_ACCEPTANCE, output, own_exit_code, until_started, write
 from berth.cli.images import auth_header
 from berth.cli.parser import usage_error
-from berth.cli.plan import show_plan
 from berth.cli.verb import Session, Verb
 from berth.client.errors import ClientError
-from berth.client.http import segment
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +33,8 @@ def _run(session: Session) -> int:
     query = {"plan": 1} if args.plan else None
     answer = session.client.call("POST", "/v1/jobs", query, job_body(args, session.environ), headers).value
     if args.plan:
+        from berth.cli.plan import show_plan
+
         return show_plan(session.screen, session.client, answer)
     for text in answer.get("warnings", []):
         session.screen.note(f"warning: {text}")
@@ -79,8 +78,10 @@ def _variable(pair: str, environ: Any) -> tuple[str, str] | None:
 
 def _attached(session: Session, job: dict[str, Any]) -> int:
     """Follow the job to its end. What fails from here on fails after acceptance."""
+    from berth.cli.follow import FAILED_AFTER_ACCEPTANCE, follow_to_end
+
     try:
-        return _follow(session, job["id"])
+        return follow_to_end(session, job["id"])
     except KeyboardInterrupt:
         session.screen.note(f"\nberth: {job['name']} goes on without you; {_come_back(job)}")
         return 130
@@ -94,20 +95,6 @@ def _attached(session: Session, job: dict[str, Any]) -> int:
 
 def _come_back(job: dict[str, Any]) -> str:
     return f"come back: 'berth logs -f {job['id']}', end it: 'berth cancel {job['id']}'"
-
-
-def _follow(session: Session, job_id: str) -> int:
-    until_started(session, job_id)
-    for line in output(session, job_id, {}, follow=True):
-        write(line, slot=False, all_to_stderr=session.screen.as_json)
-    job = session.client.get(f"/v1/jobs/{segment(job_id)}")
-    if session.screen.as_json:
-        session.screen.value(job)
-    code = own_exit_code(job)
-    if code == FAILED_AFTER_ACCEPTANCE or job["state"] == "cancelled":
-        words = ": ".join(word for word in (job.get("reason"), job.get("message")) if word)
-        session.screen.note(f"berth: {job['name']} {job['state']}{f': {words}' if words else ''}")
-    return code
 
 
 RUN = Verb(
