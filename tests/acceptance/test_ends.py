@@ -35,6 +35,7 @@ class Bed:
         self.manager = manager
         self.here = here
         self.witness = witness
+        self.asked_at = 0.0
 
     def deploy(self, name: str, *command: str, image: str = "bb:1") -> str:
         """A stack of one service with one card; its job's name."""
@@ -44,7 +45,9 @@ class Bed:
 
     def next(self) -> str:
         """A job that waits for the card; its id."""
-        return self.berth("run", "--gpus", "1", "--detach", "--name", "next", "bb:1", "sleep", "600").strip()
+        job = self.berth("run", "--gpus", "1", "--detach", "--name", "next", "bb:1", "sleep", "600").strip()
+        self.asked_at = time.monotonic()
+        return job
 
     def container_of(self, name: str) -> str:
         """The id of the container that runs for the job."""
@@ -59,7 +62,7 @@ class Bed:
     def over(self, name: str, state: str, reason: str) -> None:
         """The job has ended so, its card was given back once, and the next one has it."""
         until(lambda: not self.running(name), 30, f"{name} is gone", step=0.02)
-        gone = time.monotonic()
+        gone = max(time.monotonic(), self.asked_at)
         until(lambda: self.running("next"), 10, "the next one runs", step=0.02)
         assert time.monotonic() - gone < SOON_S
         until(lambda: self.berth.job(name)["state"] not in ("running", "stopping", "starting"), 10)
