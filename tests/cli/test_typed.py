@@ -7,6 +7,7 @@ from berth.cli.parser import duration, verb_parser
 from berth.cli.verbs.node import label_change
 from berth.cli.verbs.run import job_body
 from berth.client.errors import ClientError
+from berth.model.errors import Refused
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,33 @@ def test_a_verb_that_main_hands_in_gets_the_rest_of_the_line() -> None:
 def count_words(argv: list[str]) -> int:
     """Stands for a verb of main's."""
     return len(argv)
+
+
+def fail(_argv: list[str]) -> int:
+    """A verb with a mistake in it."""
+    raise ZeroDivisionError("by zero")
+
+
+def refuse(_argv: list[str]) -> int:
+    """A verb of main's that raises an error of the model's."""
+    raise Refused.of("bug", "not now", "later")
+
+
+def test_a_mistake_of_ours_is_said_calmly(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(["up"], {"up": "tests.cli.test_typed:fail"}) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(
+        "berth: this is a mistake of Berth's, not yours: ZeroDivisionError: by zero at test_typed.py:"
+    )
+    assert "Traceback" not in err
+    monkeypatch.setenv("BERTH_DEBUG", "1")
+    assert run(["up"], {"up": "tests.cli.test_typed:fail"}) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_error_of_the_model_is_shown_as_one_of_the_apis(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["up"], {"up": "tests.cli.test_typed:refuse"}) == 4
+    assert capsys.readouterr().err == "berth: not now\n  -> later\n  code: bug (berth explain bug)\n"
 
 
 def test_lists_can_be_watched() -> None:
