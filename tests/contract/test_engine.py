@@ -213,6 +213,21 @@ async def test_the_next_attempt_follows_on_the_same_slot(desk: Desk) -> None:
     await desk.gone(second)
 
 
+async def test_a_stop_of_an_earlier_attempt_leaves_the_present_one(desk: Desk) -> None:
+    launch = desk.launch("sh", "-c", "exit 1")
+    await desk.engine.start(launch)
+    first = await desk.life(launch, "exited")
+    await asyncio.sleep(1)
+    found = only(objects(await desk.look(), launch))
+    handle = Handle(object_id=found.id, object_version=found.version) if found else None
+    second = again(launch, attempt=2, handle=handle, spec=desk.launch().spec)
+    await desk.engine.start(second)
+    await desk.life(second)
+    await desk.engine.stop(named(first), 0.0)
+    await asyncio.sleep(1)
+    assert [life.state for life in lives(await desk.look(), second)] == ["running"]
+
+
 async def test_a_stopped_slot_starts_again(desk: Desk) -> None:
     launch = desk.launch()
     await desk.engine.start(launch)
@@ -342,6 +357,41 @@ async def test_a_service_removed_by_a_person_holds_its_cards_until_its_container
     seen = await desk.until(lambda seen: not objects(seen, launch))
     assert [(one.state, one.cards) for one in lives(seen, launch)] == [("running", life.cards)]
     await desk.gone(launch)
+
+
+async def test_a_scale_by_a_person_is_seen_and_puts_no_two_tasks_on_a_card(desk: Desk, bed: Bed) -> None:
+    if bed.kind != "swarm":
+        pytest.skip("there are no services here")
+    launch = desk.launch(cards=1)
+    await desk.engine.start(launch)
+    await desk.life(launch)
+    settled = only(objects(await desk.look(), launch))
+    bed.person("service", "scale", "-d", f"{launch.name}=3")
+    seen = await desk.until(lambda seen: [one.replicas for one in objects(seen, launch)] == [3])
+    await asyncio.sleep(1)
+    assert sum(life.state == "running" for life in lives(await desk.look(), launch)) == 1
+    scaled = only(objects(seen, launch))
+    assert settled is not None
+    assert scaled is not None
+    assert scaled.digest != settled.digest
+    await desk.engine.restore_replicas(scaled)
+    await desk.until(lambda seen: [one.digest for one in objects(seen, launch)] == [settled.digest])
+    assert [life.state for life in lives(await desk.look(), launch)].count("running") == 1
+
+
+async def test_the_engines_own_notes_are_no_edit(desk: Desk) -> None:
+    if not desk.slots:
+        pytest.skip("slots have no object of their own here")
+    launch = desk.launch(stack="st")
+    handle = await desk.engine.prepare(again(launch, attempt=0, node=None))
+    await desk.engine.start(again(launch, handle=handle))
+    early = only(objects(await desk.look(), launch))
+    await desk.life(launch)
+    await asyncio.sleep(1)
+    late = only(objects(await desk.look(), launch))
+    assert early is not None
+    assert late is not None
+    assert early.digest == late.digest
 
 
 async def test_what_others_run_with_cards_is_seen(desk: Desk, bed: Bed) -> None:
