@@ -43,8 +43,8 @@ class Cluster:
     """Jobs, tasks, nodes, cards, ledger, tokens, and what the last decision said about each waiting task.
 
     `tasks[job]` maps slot -> task. `holders[card]` maps task -> share. `active` are the open tasks that do not only
-    wait, `settling` the jobs that changed since reclaim last asked whether they are over. `versions` counts changes by kind
-    ("cards", "nodes", "jobs", "events"), so that encoded answers can be kept until something changed.
+    wait, `settling` the jobs that changed since reclaim last asked whether they are over. `versions` counts changes by
+    kind ("cards", "nodes", "jobs", "events"), so that encoded answers can be kept until something changed.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -110,7 +110,7 @@ class Cluster:
                 yield self.jobs[task.job], task
 
     def in_play(self) -> Iterator[tuple[Job, Task]]:
-        """Of the unfinished tasks those that more than a decision concerns: all but jobs of their own that only wait."""
+        """Of the unfinished tasks those that more than a decision concerns: jobs of their own that only wait are not."""
         for task in list(self.active.values()):
             if task.job in self.jobs:
                 yield self.jobs[task.job], task
@@ -209,12 +209,16 @@ class Cluster:
 
     def _put_task(self, task: Task) -> None:
         self.tasks.setdefault(task.job, {})[task.slot] = task
+        self._by_id[task.id] = task
+        self.settling[task.job] = None
         if task.state in FINISHED and task.gone and task.id not in self.grants:
             self.open_tasks.pop(task.id, None)
+            self.active.pop(task.id, None)
         else:
-            self.open_tasks[task.id] = None
+            self.open_tasks[task.id] = task
+            self._activate(task)
         if task.state in QUEUED or task.wants_replace:
-            self.waiting[task.id] = None
+            self.waiting[task.id] = task
         else:
             self.waiting.pop(task.id, None)
             self.waits.pop(task.id, None)
@@ -326,6 +330,9 @@ class Cluster:
             self.settling[task_id.rpartition(".")[0]] = None
             if task is not None and task.state in FINISHED and task.gone:
                 self.open_tasks.pop(task_id, None)
+                self.active.pop(task_id, None)
+            elif task is not None:
+                self._activate(task)
         self._changed("cards", "nodes")
 
     def _note(self, event: Event) -> None:
