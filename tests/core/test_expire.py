@@ -41,9 +41,5 @@ def test_a_look_that_began_before_the_last_call_proves_nothing() -> None:
     assert not released(OVER, settled={"j1.1": 100.0})
 
 
-def test_a_process_left_on_the_card_holds_it() -> None:
-    assert not released(OVER, busy_cards=frozenset({"GPU-1"}))
-
-
 def test_a_fenced_node_is_vouched_to_be_off() -> None:
     assert released(OVER, build.life(state="unknown"), fenced_nodes=frozenset({"gpu-1"}))

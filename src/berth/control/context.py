@@ -30,8 +30,7 @@ class Control:
 
     `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
     `coming_names` are the engine names of jobs whose commit is under way.
-    `busy_cards` are cards on which an agent sees a process, `agent_foreign` the reasons that agents give for cards
-    that others use, `killed` the containers that a person was seen to signal. `host_groups` are this host's gids by
+    `agent_foreign` are the reasons that agents give for cards that others use, `killed` the containers that a person was seen to signal. `host_groups` are this host's gids by
     group name. `decisions` counts passes of the decision since the start, `decisions_s` the seconds that they took.
     """
 
@@ -55,7 +54,6 @@ class Control:
         self.credentials: dict[str, str] = {}
         self.coming_names: set[str] = set()
         self.host_groups: dict[str, int] = {}
-        self.busy_cards: frozenset[str] = frozenset()
         self.uses: dict[str, Use] = {}
         self.killed: dict[str, None] = {}
         self.agent_foreign: dict[str, str] = {}

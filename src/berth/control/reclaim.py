@@ -30,7 +30,6 @@ class Reclaimer:
             granted=frozenset(cluster.grants),
             settled=self.control.calls.settled,
             cluster=self.control.settings.cluster_id,
-            busy_cards=self.control.busy_cards,
             fenced_nodes=frozenset(name for name, node in cluster.nodes.items() if node.fence),
         )
         for release in list(expire((task for _, task in cluster.in_play()), held)):

@@ -12,14 +12,13 @@ from berth.model.seen import Life, Observed
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
     """What expire may see. `granted` are tasks with something in the ledger; `settled` as in `diff.Facts`;
-    `busy_cards` are cards on which an agent still sees a process; `fenced_nodes` are vouched to be off.
+    `fenced_nodes` are vouched to be off.
     """
 
     observed: Observed
     granted: frozenset[str]
     settled: Mapping[str, float]
     cluster: str
-    busy_cards: frozenset[str] = frozenset()
     fenced_nodes: frozenset[str] = frozenset()
 
 
@@ -33,8 +32,7 @@ def expire(tasks: Iterable[Task], held: Held) -> Iterator[Release]:
             continue
         if task.id in alive and task.node not in held.fenced_nodes:
             continue
-        if not any(card in held.busy_cards for card in task.cards):
-            yield Release(task.id)
+        yield Release(task.id)
 
 
 def _alive(life: Life, held: Held) -> bool:

@@ -56,7 +56,7 @@ def _distinct_names(jobs: list[Job]) -> list[Job]:
 
 
 def _submitted(control: Control, job: Job) -> Note:
-    return control.note("submitted", f"{job.name} by {job.user or 'nobody'}", actor=job.user, job=job.id)
+    return control.note("submitted", job.name, actor=job.user, job=job.id)
 
 
 async def plan(control: Control, actor: Actor, drafts: Sequence[Draft]) -> PlanReport:
@@ -82,7 +82,7 @@ def cancelled(control: Control, actor: Actor, job: Job) -> Batch:
     if job.ended_at is not None or job.cancelled:
         return ()
     new = msgspec.structs.replace(job, cancelled=True, version=job.version + 1)
-    note = control.note("cancelled", f"{job.name} by {actor.name}", actor=actor.name, job=job.id)
+    note = control.note("cancelled", job.name, actor=actor.name, job=job.id)
     return (PutJob(new, was=job.version), note, *stops(control, control.cluster.tasks_of(job.id), "cancelled"))
 
 

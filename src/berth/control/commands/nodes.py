@@ -153,7 +153,7 @@ async def remove(control: Control, actor: Actor, name: str) -> Node:
         raise Refused.of(
             "node-holds-work", f"cards of {name} are held by work.", f"berth node fence {name} --reason 'it is off'"
         )
-    note = control.note("node-removed", f"{name} by {actor.name}", actor=actor.name, node=name)
+    note = control.note("node-removed", name, actor=actor.name, node=name)
     await change_facts(control, lambda: (*(DropCard(uuid) for uuid in sorted(uuids)), DropNode(name), note))
     control.wake("place", "label")
     return node
@@ -180,7 +180,7 @@ async def unfence_card(control: Control, actor: Actor, uuid: str) -> Card:
 
 async def _put(control: Control, actor: Actor, name: str, kind: str, **fields: object) -> Node:
     reason = str(fields.get("drain") or fields.get("fence") or "")
-    text = f"{_node(control, name).name} by {actor.name}" + (f": {reason}" if reason else "")
+    text = _node(control, name).name + (f": {reason}" if reason else "")
     note = control.note(kind, text, actor=actor.name, node=name)
     await change_node(control, name, lambda now: msgspec.structs.replace(now, **fields), (note,))
     control.wake("observe", "place", "label", "reconcile", "reclaim")
@@ -189,7 +189,7 @@ async def _put(control: Control, actor: Actor, name: str, kind: str, **fields: o
 
 async def _put_card(control: Control, actor: Actor, given: str, kind: str, **fields: object) -> Card:
     card = _card(control, given)
-    text = f"{card.uuid} by {actor.name}" + (f": {fields['fence']}" if fields.get("fence") else "")
+    text = card.uuid + (f": {fields['fence']}" if fields.get("fence") else "")
     note = control.note(kind, text, actor=actor.name, node=card.node, card=card.uuid)
     await change_card(control, card.uuid, lambda now: msgspec.structs.replace(now, **fields), (note,))
     control.wake("place", "label")

@@ -40,9 +40,7 @@ async def deploy(
     await control.engine.ensure_stack(stack)
     made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
     _keep_logins(control, auth or {}, fresh, made)
-    notes = tuple(
-        control.note("submitted", f"{job.name} by {actor.name}", actor=actor.name, job=job.id) for job in made
-    )
+    notes = tuple(control.note("submitted", job.name, actor=actor.name, job=job.id) for job in made)
     new = (PutStack(stack), *(change for job in made for change in new_tasks(job)), *notes)
     known = [(draft, before.id) for draft, before in fresh if before is not None]
 
@@ -99,7 +97,7 @@ async def remove(control: Control, actor: Actor, name: str) -> PlanReport:
         raise NotFound.of("no-such-stack", f"there is no stack {name}.", "List them: berth stack ls")
     for job in jobs:
         must_own(actor, job)
-    note = control.note("stack-removed", f"{name} by {actor.name}", actor=actor.name)
+    note = control.note("stack-removed", name, actor=actor.name)
 
     def removed() -> Batch:
         stack = control.cluster.stacks.get(name, Stack(name=name))
@@ -137,7 +135,7 @@ def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
         before, spec=draft.spec, priority=draft.priority, queue=draft.queue, replicas=draft.replicas,
         generation=before.generation + (not same or before.native), version=before.version + 1,
     )  # fmt: skip
-    note = control.note("updated", f"{job.name} by {actor.name}", actor=actor.name, job=job.id)
+    note = control.note("updated", job.name, actor=actor.name, job=job.id)
     tasks = control.cluster.tasks_of(job_id)
     resized = slots_of(control, job, tasks) if job.replicas != before.replicas else ()
     settled = {change.task.id for change in resized if isinstance(change, PutTask)}
