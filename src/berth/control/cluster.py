@@ -110,7 +110,7 @@ class Cluster:
                 yield self.jobs[task.job], task
 
     def in_play(self) -> Iterator[tuple[Job, Task]]:
-        """Of the unfinished tasks those that more than a decision concerns: jobs of their own that only wait are not."""
+        """Of the unfinished tasks those that more than a decision concerns: not jobs that only wait."""
         for task in list(self.active.values()):
             if task.job in self.jobs:
                 yield self.jobs[task.job], task

@@ -28,10 +28,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Control:
     """One server's state and doors. `wake(kind)` runs a controller soon; `listen` hears of every commit.
 
-    `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
-    `coming_names` are the engine names of jobs whose commit is under way.
-    `agent_foreign` are the reasons that agents give for cards that others use, `killed` the containers that a person was seen to signal. `host_groups` are this host's gids by
-    group name. `decisions` counts passes of the decision since the start, `decisions_s` the seconds that they took.
+    `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory
+    only. `coming_names` are the engine names of jobs whose commit is under way. `agent_foreign` are the reasons
+    that agents give for cards that others use, `killed` the containers that a person was seen to signal.
+    `host_groups` are this host's gids by group name. `decisions` counts passes of the decision since the start,
+    `decisions_s` the seconds that they took.
     """
 
     def __init__(
