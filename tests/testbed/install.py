@@ -24,6 +24,8 @@ PACKAGES = (
     "libseccomp-dev",
     "pkg-config",
     "wrk",
+    "zsh",
+    "fish",
 )
 POLICY = Path("/usr/sbin/policy-rc.d")
 TRIES = 5
