@@ -1,5 +1,7 @@
 """Brings nodes and cards in line with the last look: new and gone nodes, hand-labelled ones adopted, foreign use."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from berth.control.context import Control
@@ -27,8 +29,13 @@ async def sync_nodes(control: Control, look: Observed) -> None:
 
 async def _sync_all(control: Control, look: Observed) -> None:
     names = _names(control, look.nodes)
-    for engine_id, seen in ((seen.engine_id, seen) for seen in look.nodes):
-        await _sync_node(control, names[engine_id], seen, look)
+
+    def derive() -> Batch:
+        parts = (_node_changes(control, names[seen.engine_id], seen, look) for seen in look.nodes)
+        return tuple(change for part in parts for change in part)
+
+    if await change_facts(control, derive):
+        control.wake("place", "label", "reconcile")
     for node in list(control.cluster.nodes.values()):
         if node.engine_id and node.engine_id not in names and not node.gone:
             await change_facts(control, lambda name=node.name: _gone(control, name))  # type: ignore[misc]
@@ -45,11 +52,6 @@ def _names(control: Control, seen: tuple[SeenNode, ...]) -> dict[str, str]:
             taken.add(name)
     live = {node.engine_id for node in seen}
     return {engine_id: name for engine_id, name in names.items() if engine_id in live}
-
-
-async def _sync_node(control: Control, name: str, seen: SeenNode, look: Observed) -> None:
-    if await change_facts(control, lambda: _node_changes(control, name, seen, look)):
-        control.wake("place", "label", "reconcile")
 
 
 def _node_changes(control: Control, name: str, seen: SeenNode, look: Observed) -> Batch:
@@ -178,7 +180,17 @@ async def put_inventory(control: Control, node: Node, cards: tuple[Card, ...], *
 
     Declared cards of the node become the found ones of the same index; their grants follow.
     """
-    await change_facts(control, lambda: _inventory_changes(control, node.name, cards, facts))
+    await put_inventories(control, {node.name: cards}, **facts)
+
+
+async def put_inventories(control: Control, found: Mapping[str, tuple[Card, ...]], **facts: object) -> None:
+    """The same for many nodes at once, by name: one commit for all."""
+
+    def derive() -> Batch:
+        parts = (_inventory_changes(control, name, cards, facts) for name, cards in found.items())
+        return tuple(change for part in parts for change in part)
+
+    await change_facts(control, derive)
     control.wake("place", "label", "reconcile")
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from berth.control.context import Control
-from berth.control.nodes import put_inventory
+from berth.control.nodes import put_inventories
 from berth.model.card import Card
-from berth.model.node import Node
 from berth.model.simulate import SimulatedNode, check_names
 from berth.ports import Vendor
 from berth.vendors import detect
@@ -34,19 +33,22 @@ class Simulation:
 
     async def tell(self) -> None:
         """Bring every node's simulated cards in line with SPEC and file."""
-        for node in list(self._control.cluster.nodes.values()):
+        found: dict[str, tuple[Card, ...]] = {}
+        for node in self._control.cluster.nodes.values():
             if not node.gone and not (node.agent_up and node.agent != "simulated"):
-                await self._tell_node(node)
+                cards = self._vendor(node.name).discover()
+                if cards and self._told.get(node.name) is not cards:
+                    found[node.name] = cards
+        if found:
+            await put_inventories(self._control, found, agent="simulated")
+        for name in found:
+            self._control.uses.update({use.uuid: use for use in self._vendor(name).usage()})
+        self._told.update(found)
 
-    async def _tell_node(self, node: Node) -> None:
-        vendor = self._vendors.get(node.name)
-        if vendor is None:
-            vendor = self._vendors[node.name] = detect("simulated", node.name, self._spec, self._cards)
-        cards = vendor.discover()
-        if cards and self._told.get(node.name) is not cards:
-            await put_inventory(self._control, node, cards, agent="simulated")
-            self._told[node.name] = cards
-            self._control.uses.update({use.uuid: use for use in vendor.usage()})
+    def _vendor(self, name: str) -> Vendor:
+        if name not in self._vendors:
+            self._vendors[name] = detect("simulated", name, self._spec, self._cards)
+        return self._vendors[name]
 
     async def keep(self) -> None:
         """Do so for as long as the server runs."""
