@@ -76,7 +76,8 @@ def _prepare(found: engine.Found, environ: dict[str, str]) -> None:
 
 def _tour(folder: Path, environ: dict[str, str], found: engine.Found | None) -> None:
     environ.setdefault("IMAGE", "busybox:1")
-    flags = ("--simulate", f"{found.manager if found else 'node1'}={ONE_NODE}")
+    environ["NODE"] = found.manager if found else "node1"
+    flags = ("--simulate", f"{environ['NODE']}={ONE_NODE}")
     if found is not None:
         print("Its cards are simulated for this tour; engine, containers and networks are real.")
     with _server(folder, environ, *flags):
@@ -145,10 +146,10 @@ def _free_port() -> int:
 
 NEXT = """
 Everything is as it was found. What to type next:
-  berth up                                     on your Swarm manager or Docker host (its real cards, or hand-set labels)
+  berth up                                         on your Swarm manager or Docker host: real cards, or hand-set labels
   berth stack deploy -c docker-compose.yml NAME    your own file, as it is
-  berth run --gpus 1 IMAGE COMMAND             one job; its output follows
-  berth --help                                 all verbs"""
+  berth run --gpus 1 IMAGE COMMAND                 one job; its output follows
+  berth --help                                     all verbs"""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -179,6 +179,13 @@ async def test_following_output_ends_with_the_job_and_shows_each_line_once(tmp_p
         await api.control.keeper.close()
 
 
+async def test_following_a_silent_job_is_answered_at_once(tmp_path: Path) -> None:
+    async with lab(tmp_path, [*node_with(), *running()]) as api:
+        asked = api.http.get("/v1/jobs/j1/logs?follow=1", headers=api.headers())
+        async with asyncio.timeout(SLACK_S), asked as answer:
+            assert answer.status == 200
+
+
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/jobs/j1/logs?follow=1", "/v1/jobs/j1?wait=ended&timeout=60"])
 async def test_the_server_stops_while_streams_are_open(tmp_path: Path, path: str) -> None:
     async with lab(tmp_path, [*node_with(), *running()]) as api:

@@ -96,6 +96,7 @@ async def follow(room: Room, job: Job, ask: Ask) -> AsyncIterator[bytes]:
     stop = room.control.keeper.listen(news.heard)
     try:
         with room.watch.bell(job.id) as news.bell:
+            yield b""  # the status goes out with the first piece: a client learns it before there is any output
             rows = await kept_lines(room, job, ask)
             while True:
                 for piece in encode(news.fresh(rows)):

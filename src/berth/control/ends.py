@@ -63,7 +63,7 @@ def _after(task: Task, outcome: Outcome, follows: Next) -> Task:
 
 def _changes(control: Control, task: Task, outcome: Outcome, follows: Next) -> Batch:
     job = control.cluster.jobs[task.job]
-    text = f"{job.name} slot {task.slot}, attempt {task.attempt}: {_how(outcome)}; {_what_next(follows, outcome)}"
+    text = f"{job.name} slot {task.slot}, attempt {task.attempt}: {_how(outcome)}{_what_next(task, follows, outcome)}"
     note = control.note("ended", text, job=job.id, task=task.id, node=task.node)
     return (*((PutAttempt(attempt_of(task, outcome)),) if task.attempt else ()), note)
 
@@ -73,11 +73,12 @@ def _how(outcome: Outcome) -> str:
     return f"ended ({outcome.reason}){code}" + (f": {outcome.error}" if outcome.error else "")
 
 
-def _what_next(follows: Next, outcome: Outcome) -> str:
+def _what_next(task: Task, follows: Next, outcome: Outcome) -> str:
     match follows.trigger:
         case "retry":
-            return f"runs again on the same cards in {max(0.0, follows.not_before - outcome.at):.0f} s"
+            same = "cards" if task.cards else "node"
+            return f"; runs again on the same {same} in {max(0.0, follows.not_before - outcome.at):.0f} s"
         case "wait":
-            return "waits again"
+            return "; waits again"
         case _:
-            return "its cards go back"
+            return "; its cards go back" if task.cards else ""

@@ -86,4 +86,5 @@ def _sentence(job: Job, status: JobStatus, tasks: Sequence[Task]) -> str:
             detail = f": {status.message}" if status.message else ""
             return f"{job.name} has ended ({status.state}, {status.reason or 'exit'}){code}{detail}."
         case _:
-            return f"{job.name} is {status.state} on {places}. {status.message}".strip()
+            said = f": {status.message}" if status.message else "."
+            return f"{job.name} is {status.state} on {places}{said}"

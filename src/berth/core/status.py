@@ -71,10 +71,11 @@ def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[
         wait = waits.get(task.id)
         if wait is not None:
             return msgspec.structs.replace(status, reason=wait.reason, message=wait.message, position=wait.position)
-    if any(task.state == "restarting" for task in tasks):
-        return msgspec.structs.replace(
-            status, reason="restart-delay", message="its last run ended; it starts again on the same cards"
-        )
+    again = next((task for task in tasks if task.state == "restarting"), None)
+    if again is not None:
+        ended = f"its last run ended: {again.error}" if again.error else "its last run ended"
+        same = "on the same cards" if again.cards else "on the same node"
+        return msgspec.structs.replace(status, reason="restart-delay", message=f"{ended}; it starts again {same}")
     return status
 
 

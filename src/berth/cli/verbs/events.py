@@ -36,8 +36,10 @@ def _events(session: Session) -> int:
 def line(event: dict[str, Any]) -> str:
     """One event on one line: when, what kind, and the sentence; who did it where that was a person."""
     actor = event.get("actor") or "berth"
-    by = "" if actor == "berth" else f" (by {actor})"
-    return f"{clock(event['time'])}  {event['kind']:<16}  {printable(event['message'] + by)}"
+    message = event["message"]
+    if actor != "berth" and not message.endswith(f" by {actor}"):
+        message += f" (by {actor})"
+    return f"{clock(event['time'])}  {event['kind']:<16}  {printable(message)}"
 
 
 EVENTS = Verb("berth events -f", _arguments, _events)

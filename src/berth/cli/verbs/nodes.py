@@ -22,7 +22,7 @@ def _row(node: dict[str, Any]) -> Sequence[str]:
 
 def _agent(node: dict[str, Any]) -> str:
     if not node["agent"]:
-        return "no agent"
+        return "up (no cards)" if node["agent_up"] else "no agent"
     return str(node["agent"]) if node["agent_up"] else f"{node['agent']} (silent)"
 
 
