@@ -2,10 +2,12 @@
 
 Every start and death is what the node's own daemon says, by its own clock. The peer is the bare engine through the
 same API in the same run, in turn with Berth: container create and start on Docker, service create on Swarm. JSON keys:
-`berth_ms`, `bare_ms` (medians), `freed_to_start_ms` (95 of 100 were faster) on Docker; with `swarm_` on Swarm.
+`berth_ms` (a job), `stack_ms` (a stack file), `bare_ms` (medians), `freed_to_start_ms` (95 of 100 were faster) on
+Docker; with `swarm_` on Swarm.
 """
 
 import argparse
+import base64
 import json
 import math
 import statistics
@@ -29,6 +31,13 @@ SLEEP = ["sleep", "600"]
 SHORT = ["sleep", "0.3"]
 NODE = "gpu-1"
 MODEL = "A100-SXM4-80GB"
+STACK = f"""\
+services:
+  work:
+    image: {IMAGE}
+    command: ["sleep", "600"]
+    gpus: 1
+"""
 
 
 def main() -> None:
@@ -55,6 +64,7 @@ def in_words(found: Mapping[str, float]) -> str:
         if f"{prefix}berth_ms" in found:
             berth, bare = found[f"{prefix}berth_ms"], found[f"{prefix}bare_ms"]
             rows.append(f"{name:<8}submit to running {berth:7.0f} ms   bare engine {bare:6.0f} ms   (medians)")
+            rows.append(f"{name:<8}as a stack file   {found[f'{prefix}stack_ms']:7.0f} ms")
             rows.append(f"{name:<8}freed to next     {found[f'{prefix}freed_to_start_ms']:7.0f} ms   (p95)")
     return "\n".join(rows)
 
@@ -104,13 +114,15 @@ def measure(
     api = Api(server.port, home / "data")
     stack.callback(api.close)
     ear = stack.enter_context(Ear(node.socket))
-    berth_s, bare_s = [], []
+    berth_s, stack_s, bare_s = [], [], []
     for turn in range(turns + 1):
         bare_s.append(bare_start(ear, bare, f"bare-{turn}"))
         berth_s.append(berth_start(ear, api))
+        stack_s.append(stack_start(ear, api, f"stack-{turn}"))
     freed = freed_to_start(ear, api)
     return {
         "berth_ms": round(statistics.median(berth_s[1:]) * 1000, 1),
+        "stack_ms": round(statistics.median(stack_s[1:]) * 1000, 1),
         "bare_ms": round(statistics.median(bare_s[1:]) * 1000, 1),
         "freed_to_start_ms": round(percentile(freed, 95) * 1000, 1),
         "freed_to_start_median_ms": round(statistics.median(freed) * 1000, 1),
@@ -140,6 +152,17 @@ def berth_start(ear: Ear, api: Api) -> float:
     api.call("DELETE", f"/v1/jobs/{job}")
     api.call("GET", f"/v1/jobs/{job}?wait=ended&timeout=60")
     return started - began
+
+
+def stack_start(ear: Ear, api: Api, name: str) -> float:
+    """The same for a stack file with one service, whose task waits in sight on the engine before it has its card."""
+    source = {"path": "stack.yml", "data": base64.b64encode(STACK.encode()).decode()}
+    began = time.time()
+    api.call("POST", "/v1/stacks", {"name": name, "bundle": {"files": [source]}})
+    moment = ear.wait("start", lambda about: about.get("berth.stack") == name)
+    api.call("DELETE", f"/v1/stacks/{name}")
+    api.call("GET", f"/v1/jobs/{moment.about['berth.job']}?wait=ended&timeout=60")
+    return moment.at - began
 
 
 def freed_to_start(ear: Ear, api: Api) -> list[float]:
