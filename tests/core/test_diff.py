@@ -8,6 +8,7 @@ import pytest
 from berth.core import actions as act
 from berth.core.diff import Facts, diff
 from berth.model.job import Job, Task
+from berth.model.launch import Handle
 from berth.ports import Capabilities
 from tests import build
 
@@ -45,6 +46,17 @@ def test_a_waiting_task_of_a_job_of_its_own_needs_no_object() -> None:
 def test_an_object_that_is_there_already_is_taken() -> None:
     there = build.slot_object(attempt=0)
     assert asked(STACK, build.task(), there, caps=SWARM) == [act.Prepared("j1.1", there)]
+
+
+def test_an_object_in_an_old_look_is_not_taken_since_its_removal_may_be_under_way() -> None:
+    there = build.slot_object(attempt=1, replicas=0)
+    assert asked(STACK, build.task(attempt=1), there, caps=SWARM, settled={"j1.1": 100.0}) == []
+
+
+def test_the_stopped_object_of_an_earlier_attempt_is_no_scale_by_hand() -> None:
+    back = build.task(state="prepared", attempt=1, object_id="s-j1.1")
+    stopped = build.slot_object(attempt=1, replicas=0, digest="other")
+    assert asked(STACK, back, stopped, caps=SWARM) == []
 
 
 def test_a_prepared_object_that_a_person_removed_is_a_cancel() -> None:
@@ -138,6 +150,17 @@ def test_a_stop_is_asked_for_once() -> None:
     assert isinstance(stop, act.Stop)
     sent = build.task(**{**RUNNING, "state": "stopping", "stop_for": "cancelled", "stop_sent": True})
     assert asked(ALONE, sent, build.life()) == []
+
+
+def test_a_stop_before_the_engine_has_made_a_container_is_carried_out_first() -> None:
+    stopping = build.task(state="stopping", attempt=1, node="gpu-1", stop_for="cancelled", object_id="s-j1.1")
+    coming = build.slot_object(attempt=1, replicas=1)
+    handle = Handle(object_id="s-j1.1", object_version=10, node="gpu-1")
+    assert asked(STACK, stopping, coming, caps=SWARM) == [act.Stop("j1.1", handle)]
+    assert asked(STACK, stopping, coming, caps=SWARM, settled={"j1.1": math.inf}) == []
+    (ended,) = asked(STACK, stopping, build.slot_object(attempt=1, replicas=0), caps=SWARM)
+    assert isinstance(ended, act.Ended)
+    assert ended.outcome.reason == "cancelled"
 
 
 def test_a_restart_waits_for_its_delay() -> None:

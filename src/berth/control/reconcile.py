@@ -12,7 +12,7 @@ from berth.core.diff import Facts, diff
 from berth.model.change import Batch, Give, PutAttempt
 from berth.model.job import Job, StopFor, Task
 from berth.model.launch import Handle
-from berth.model.lifecycle import FINISHED, LIVE, QUEUED, revise, step
+from berth.model.lifecycle import FINISHED, LIVE, revise, step
 from berth.model.seen import SlotObject
 
 
@@ -91,8 +91,6 @@ class Reconciler:
                 await self._edited(task, seen)
             case act.Rescaled():
                 await self._rescaled(action)
-            case act.Finish(task=task):
-                await self._finish(task)
             case act.Release():
                 pass  # reclaim's own
 
@@ -243,15 +241,6 @@ class Reconciler:
         if action.replicas > 0:
             await self.control.engine.restore_replicas(action.object)
             self.control.wake("observe")
-
-    async def _finish(self, task_id: str) -> None:
-        def finish(task: Task) -> Task | None:
-            if task.state not in (*QUEUED, "restarting"):
-                return None
-            return step(task, "finish", reason="cancelled", ended_at=self.control.clock.now())
-
-        if await amend(self.control, task_id, finish):
-            self.control.wake("reclaim", "reconcile", "place")
 
 
 def _prepared(task: Task, seen: SlotObject) -> Task | None:

@@ -42,12 +42,6 @@ class Ended(msgspec.Struct, frozen=True):
     outcome: Outcome
 
 
-class Finish(msgspec.Struct, frozen=True):
-    """Nothing runs and nothing more is wanted: the task is over."""
-
-    task: str
-
-
 class Again(msgspec.Struct, frozen=True):
     """The restart delay is over: the next attempt on the same cards."""
 
@@ -129,7 +123,6 @@ Action: TypeAlias = (
     | Start
     | Started
     | Ended
-    | Finish
     | Again
     | Removed
     | Silent
