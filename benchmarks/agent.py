@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.process import bare_mib, cpu_s, resident_mib
 from tests.agent.server import HttpServer, Server, token_file
 from tests.testbed import build
 from tests.testbed.daemons import DockerHost
@@ -56,17 +57,17 @@ async def measure(host: DockerHost, home: Path, seconds: float) -> dict[str, flo
     agent = await asyncio.create_subprocess_exec(*BERTH, *words, env=environ, stderr=subprocess.DEVNULL)
     try:
         await asyncio.sleep(SETTLE_S)
-        before, began = _cpu_s(agent.pid), time.monotonic()
+        before, began = cpu_s(agent.pid), time.monotonic()
         await asyncio.sleep(seconds)
-        used, took = _cpu_s(agent.pid) - before, time.monotonic() - began
+        used, took = cpu_s(agent.pid) - before, time.monotonic() - began
         if not server.heard:
             raise SystemExit("the agent never reached the server")
-        resident = _resident_mib(agent.pid)
+        resident = resident_mib(agent.pid)
     finally:
         agent.terminate()
         await agent.wait()
         await http.stop()
-    return {"rss_mib": resident, "cpu_percent": 100 * used / took, "python_rss_mib": _bare_mib()}
+    return {"rss_mib": resident, "cpu_percent": 100 * used / took, "python_rss_mib": bare_mib()}
 
 
 def _card(index: int) -> FakeCard:
@@ -77,21 +78,6 @@ def _card(index: int) -> FakeCard:
 
 def _bus(index: int) -> str:
     return f"00000000:{index + 1:02X}:00.0"
-
-
-def _cpu_s(pid: int) -> float:
-    """Seconds of CPU of the whole process, its ended threads included (clock_getcpuclockid of the C library)."""
-    return time.clock_gettime(~pid << 3 | 2)
-
-
-def _resident_mib(pid: int) -> float:
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
-
-
-def _bare_mib() -> float:
-    program = "import re; print(re.search(r'VmRSS:\\s+(\\d+)', open('/proc/self/status').read())[1])"
-    return int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout) / 1024
 
 
 if __name__ == "__main__":
