@@ -218,3 +218,13 @@ def test_things_of_this_cluster_that_nobody_knows_are_swept_and_others_are_left_
     )  # fmt: skip
     swept = [action for action in diff([], facts) if isinstance(action, act.Sweep)]
     assert [sweep.handle.object_id or sweep.handle.engine_id for sweep in swept] == ["s-x.1", "e-y.1-1"]
+
+
+def test_a_node_that_was_forced_out_of_the_engine_holds_its_tasks_until_somebody_vouches_for_it() -> None:
+    gone = {"gpu-1": build.node(gone=True, up=False)}
+    assert asked(ALONE, build.task(**RUNNING), nodes=gone) == [act.Silent("j1.1")]
+    silent = build.task(**{**RUNNING, "state": "unknown"})
+    assert asked(ALONE, silent, nodes=gone) == []
+    (lost,) = asked(ALONE, silent, nodes={"gpu-1": build.node(gone=True, up=False, fence="scrapped")})
+    assert isinstance(lost, act.Ended)
+    assert lost.outcome.reason == "node-lost"

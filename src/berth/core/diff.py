@@ -8,7 +8,7 @@ from berth.core import actions as act
 from berth.core.restart import Outcome
 from berth.model.job import EndReason, Job, Task
 from berth.model.launch import Handle
-from berth.model.lifecycle import FINISHED
+from berth.model.lifecycle import FINISHED, LIVE
 from berth.model.node import Node
 from berth.model.seen import Life, Observed, SlotObject
 from berth.ports import Capabilities
@@ -22,7 +22,7 @@ ORDER = {"running": 0, "starting": 1, "unknown": 2, "pending": 3, "exited": 4}
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What diff may see beside the tasks. `settled[task]`: monotonic seconds of the last engine call for the task
     (infinity while one is under way); an absence in a look that began earlier proves nothing. `killed` are containers
-    that an agent saw a person signal.
+    that an agent saw a person signal; `stacks` exist; `superseded` are ended jobs whose service has a later job.
     """
 
     observed: Observed
@@ -32,6 +32,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str
     now: float
     stacks: frozenset[str] = frozenset()
+    superseded: frozenset[str] = frozenset()
     killed: Container[str] = frozenset()
 
 
@@ -94,6 +95,9 @@ def _slot(job: Job, task: Task, seen: SlotObject | None, lives: list[Life], fact
 
 
 def _slot_actions(slot: Slot, facts: Facts) -> Iterator[act.Action]:
+    if slot.life is None and slot.task.state in LIVE and _out_of_sight(slot.task, facts):
+        yield from () if slot.task.state == "unknown" else (act.Silent(slot.task.id),)
+        return
     if _removed(slot, facts):
         yield from _removed_actions(slot)
         return
@@ -113,6 +117,12 @@ def _slot_actions(slot: Slot, facts: Facts) -> Iterator[act.Action]:
                 yield act.Again(slot.task.id)
         case _:
             yield from _over(slot, facts)
+
+
+def _out_of_sight(task: Task, facts: Facts) -> bool:
+    """The node was taken out of the engine while the task was on it: that the engine shows nothing proves nothing."""
+    node = facts.nodes.get(task.node)
+    return node is not None and node.gone and not node.fence
 
 
 def _removed(slot: Slot, facts: Facts) -> bool:
@@ -228,7 +238,8 @@ def _over(slot: Slot, facts: Facts) -> Iterator[act.Action]:
         yield act.Stop(slot.task.id, slot.handle)
         return
     leftover = slot.object is not None or slot.life is not None
-    kept = slot.job.stack in facts.stacks and slot.task.reason not in ("cancelled", "removed-on-engine")
+    kept = slot.job.stack in facts.stacks and slot.job.id not in facts.superseded
+    kept = kept and slot.task.reason not in ("cancelled", "removed-on-engine")
     if leftover and not kept:
         yield act.Sweep(slot.handle, f"what is left of {slot.job.name}", slot.task.id)
 
