@@ -1,5 +1,7 @@
 """The thin layer before everything: proves who asks, answers what is asked most from kept bytes, bounds bodies."""
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -20,6 +22,7 @@ from berth.api.room import Room
 
 MOST_BYTES = 32 * 1024 * 1024
 """The largest body: a bundle of stack files (4 MiB each) in base64."""
+DISCARD_S = 5.0
 OPEN = "/healthz"
 log = logging.getLogger("berth")
 ASGI = Callable[[Scope, Receive, Send], Any]
@@ -110,19 +113,28 @@ def _header(scope: Scope, name: bytes) -> bytes:
 def _bounded(scope: Scope, receive: Receive) -> Receive:
     """A receive that refuses more than MOST_BYTES, by the announced length at once. Raises TooLarge."""
     length = _header(scope, b"content-length")
-    if length.isdigit() and int(length) > MOST_BYTES:
-        raise _too_large()
-    left = MOST_BYTES
+    left = -1 if length.isdigit() and int(length) > MOST_BYTES else MOST_BYTES
 
     async def counted() -> Any:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
         if left < 0:
+            await _discard(message, receive)
             raise _too_large()
         return message
 
     return counted
+
+
+async def _discard(message: Any, receive: Receive) -> None:
+    """Read on for a while without keeping it: whoever still sends when the connection closes never sees the answer."""
+    left = MOST_BYTES
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_S):
+            while left > 0 and message.get("more_body", False):
+                message = await receive()
+                left -= len(message.get("body", b""))
 
 
 def _too_large() -> Exception:
