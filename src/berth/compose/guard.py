@@ -20,7 +20,9 @@ _CARD_NODES = re.compile(r"/dev|/dev/(?:nvidia.*|kfd|dri)(?:/.*)?|/proc/driver/n
 _LISTS = ("/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
 _TAKEN_OUT = re.compile(r"DOCKER_RESOURCE_.*|AMD_VISIBLE_DEVICES|NVIDIA_MIG_(?:CONFIG|MONITOR)_DEVICES")
 _TEMPLATE = re.compile(r"\{\{[^{}]*\.(?:Task|Service)\b[^{}]*\}\}")
-_ASK = "Ask for cards with deploy.resources.reservations.devices; Berth puts them into the container."
+_ASK = (
+    "Ask for a number of cards (a stack file: deploy.resources.reservations.devices, a job: gpus); Berth puts them in."
+)
 
 
 class Mounted(NamedTuple):

@@ -163,10 +163,11 @@ def _restart(one: Fields, table: Fields, has_cards: bool) -> Restart:
 
 
 def _where(one: Fields, ask: Ask | None) -> dict[str, Problem]:
-    places = dict(_places(one.mapping, ""))
+    """The place of every field below the service, with its name from the top of the file."""
+    where = {path: place.problem("", "", field=one.field(path)) for path, place in _places(one.mapping, "")}
     if ask is not None and ask.place is not None:
-        places["gpus"] = ask.place
-    return {path: place.problem("", "") for path, place in places.items()}
+        where["gpus"] = ask.place.problem("", "", field=ask.field)
+    return where
 
 
 def _places(node: Node, path: str) -> Iterator[tuple[str, Place]]:

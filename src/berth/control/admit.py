@@ -106,6 +106,7 @@ def _placed(problem: Problem, draft: Draft) -> Problem:
     where = draft.where.get(problem.field)
     if where is None:
         return problem
+    field = where.field or problem.field
     return msgspec.structs.replace(
-        problem, file=where.file, line=where.line, column=where.column, excerpt=where.excerpt
+        problem, field=field, file=where.file, line=where.line, column=where.column, excerpt=where.excerpt
     )

@@ -5,11 +5,14 @@ import contextlib
 
 import msgspec
 
+from berth.control.amend import amend
 from berth.control.context import Control
 from berth.control.facts import change_node
 from berth.control.nodes import put_inventory
 from berth.control.rescale import stop_task
 from berth.model.errors import Problem
+from berth.model.job import Task
+from berth.model.lifecycle import LIVE, revise
 from berth.model.node import Node
 from berth.model.wire import (
     Cards,
@@ -176,16 +179,20 @@ class Agents:
         control.wake("observe")
 
     async def _saw(self, name: str, saw: Saw) -> None:
-        """A container that sees other cards than granted is stopped, and its node flagged with the cause."""
+        """A container that sees other cards than granted is stopped, and its node flagged with the cause and drained:
+        the next task would be given wrong cards there, too.
+        """
         control = self.control
         task = control.cluster.task(saw.task)
         if not saw.problem or task is None or task.attempt != saw.attempt or task.node != name:
             return
-        text = f"task {saw.task} on {name} was stopped: {saw.problem}"
+        mend = f"the node takes no new work until somebody mends it and types 'berth node undrain {name}'"
+        text = f"task {saw.task} on {name} was stopped: {saw.problem} Now {mend}."
         note = control.note("wrong-cards", text, job=task.job, task=task.id, node=name)
-        flag = MISTRUST + saw.problem
+        why = MISTRUST + saw.problem
         await control.writer.commit((note,))
-        await change_node(control, name, lambda now: msgspec.structs.replace(now, flag=flag))
+        await change_node(control, name, lambda now: msgspec.structs.replace(now, flag=why, drain=now.drain or why))
+        await amend(control, saw.task, lambda now: _blamed(now, saw))
         await stop_task(control, saw.task, "wrong-cards")
 
     async def _left(self, name: str, peer: AgentPeer) -> None:
@@ -202,6 +209,10 @@ def _flag(node: Node, problems: tuple[Problem, ...]) -> str:
     """What stands against the node's cards; that a container once saw wrong cards stays until 'node undrain'."""
     told = "; ".join(problem.message for problem in problems)
     return told or (node.flag if node.flag.startswith(MISTRUST) else "")
+
+
+def _blamed(task: Task, saw: Saw) -> Task | None:
+    return revise(task, error=saw.problem) if task.attempt == saw.attempt and task.state in LIVE else None
 
 
 def _refusal(code: str, message: str, hint: str = "", final: bool = False) -> Refuse:

@@ -1,5 +1,7 @@
 """How an attempt ends: what follows by stop reason and restart policy, as one guarded commit."""
 
+import msgspec
+
 from berth.control.amend import amend
 from berth.control.context import Control
 from berth.core.restart import Next, Outcome, after_end
@@ -10,22 +12,23 @@ from berth.model.lifecycle import LIVE, QUEUED, step
 
 async def end_attempt(control: Control, task_id: str, outcome: Outcome) -> None:
     """The attempt is over (or could not begin): commit what follows. Its cards go back by reclaim, not here."""
-    decided: list[Next] = []
+    decided: list[tuple[Outcome, Next]] = []
 
     def ended(task: Task) -> Task | None:
         if task.state not in LIVE | QUEUED:
             return None
-        follows = _follows(control, task, outcome)
-        decided[:] = [follows]
-        return _after(task, outcome, follows)
+        end = _as_asked(task, outcome)
+        follows = _follows(control, task, end)
+        decided[:] = [(end, follows)]
+        return _after(task, end, follows)
 
     def told(task: Task) -> Batch:
-        return _changes(control, task, outcome, decided[0])
+        return _changes(control, task, *decided[0])
 
     if await amend(control, task_id, ended, told):
         control.keeper.drain(task_id)
         control.wake("reclaim", "reconcile", "place")
-        control.wake_at(decided[0].not_before)
+        control.wake_at(decided[0][1].not_before)
 
 
 def attempt_of(task: Task, outcome: Outcome | None = None) -> Attempt:
@@ -43,6 +46,13 @@ def attempt_of(task: Task, outcome: Outcome | None = None) -> Attempt:
         reason=outcome.reason if outcome else "",
         error=outcome.error if outcome else "",
     )
+
+
+def _as_asked(task: Task, outcome: Outcome) -> Outcome:
+    """The end of a task that was stopped for wrong cards tells of them, not of the signal that ended it."""
+    if task.stop_for != "wrong-cards":
+        return outcome
+    return msgspec.structs.replace(outcome, reason="wrong-cards", error=task.error or outcome.error)
 
 
 def _follows(control: Control, task: Task, outcome: Outcome) -> Next:

@@ -34,6 +34,7 @@ class Reconciler:
             settled=self.control.calls.settled,
             cluster=self.control.settings.cluster_id,
             stacks=frozenset(name for name, stack in self.control.cluster.stacks.items() if not stack.removing),
+            superseded=self.control.cluster.superseded(),
             now=self.control.clock.now(),
             killed=self.control.killed,
         )
@@ -198,6 +199,7 @@ class Reconciler:
         control = self.control
         task = control.cluster.task(task_id)
         grace = control.cluster.jobs[task.job].spec.stop_grace_s if task is not None else None
+        grace = 0.0 if task is not None and task.stop_for == "wrong-cards" else grace  # they are somebody else's
         final = task is not None and task.stop_for in ("cancelled", "scale", "removed-on-engine")
 
         async def call() -> None:

@@ -671,9 +671,10 @@ CODES: dict[str, str] = {
         "deploy.resources."
     ),
     "wrong-cards": (
-        "After its start a container saw other cards than Berth had granted, so it was stopped and its node "
-        "flagged. The message names the cause: privileged mode, a device or cgroup rule of its own, or a container "
-        "toolkit that maps UUIDs to other cards. Mend that on the node, then `berth requeue JOB`."
+        "After its start a container saw other cards than Berth had granted, so it was stopped, and its node "
+        "flagged and drained. The message names the cause: privileged mode, a device or cgroup rule of its own, or a "
+        "container toolkit that maps UUIDs to other cards. Mend that on the node, type `berth node undrain NODE`, and "
+        "submit the job again."
     ),
     "wrong-type": (
         "A value is of another kind than its key takes: true where text is wanted, a list where a mapping is. "

@@ -31,7 +31,7 @@ def _run(session: Session) -> int:
     args = session.args
     headers = auth_header(session, args.image)
     query = {"plan": 1} if args.plan else None
-    answer = session.client.call("POST", "/v1/jobs", query, job_body(args, session.environ), headers).value
+    answer = _submitted(session, query, headers)
     if args.plan:
         from berth.cli.plan import show_plan
 
@@ -45,6 +45,16 @@ def _run(session: Session) -> int:
     else:
         session.screen.say(answer["id"])
     return 0
+
+
+def _submitted(session: Session, query: dict[str, Any] | None, headers: Any) -> Any:
+    body = job_body(session.args, session.environ)
+    try:
+        return session.client.call("POST", "/v1/jobs", query, body, headers).value
+    except ClientError as error:
+        from berth.cli.flags import in_flags
+
+        raise in_flags(error, body) from None
 
 
 def job_body(args: argparse.Namespace, environ: Any) -> dict[str, Any]:
