@@ -120,6 +120,44 @@ async def test_a_removed_stack_that_is_deployed_again_is_one_job_per_service(eig
     assert eight.free() == 6
 
 
+async def test_a_stack_that_is_deployed_while_it_is_being_removed_waits_for_its_names(eight: Bench) -> None:
+    (first,) = await eight.deploy("app", train=2)
+    await eight.settle()
+    await stacks.remove(eight.control, ADMIN, "app")
+    (second,) = await eight.deploy("app", train=2)
+    await eight.loop.placer.run()
+    assert [eight.task(second, slot).state for slot in (1, 2)] == ["waiting"] * 2
+    assert eight.control.cluster.waits[eight.task(second).id].message == (
+        "what is left of an earlier app_train is being removed first"
+    )
+    await eight.settle()
+    assert [eight.task(first, slot).state for slot in (1, 2)] == ["ended"] * 2
+    assert [eight.task(second, slot).state for slot in (1, 2)] == ["running"] * 2
+    assert eight.free() == 6
+
+
+async def test_a_stack_that_has_ended_runs_again_when_it_is_deployed_again(eight: Bench) -> None:
+    draft = Draft(
+        name="train", service="train", spec=TaskSpec(image="bb:1", command=("true",), request=Request(gpus=1))
+    )
+    (first,) = await stacks.deploy(eight.control, ADMIN, "app", LoadedStack(drafts=(draft,)))
+    await eight.settle()
+    assert eight.task(first).state == "ended"
+    assert eight.control.object_of(eight.task(first).id)
+    (second,) = await stacks.deploy(eight.control, ADMIN, "app", LoadedStack(drafts=(draft,)))
+    assert second.id != first.id
+    await eight.settle()
+    assert (eight.task(second).state, eight.task(second).attempt) == ("ended", 1)
+    assert not eight.control.object_of(eight.task(first).id)
+
+
+async def test_two_deployments_of_one_stack_at_once_are_one_stack(eight: Bench) -> None:
+    one, two = await asyncio.gather(eight.deploy("app", train=1), eight.deploy("app", train=1))
+    assert [job.id for job in one] == [job.id for job in two]
+    await eight.settle()
+    assert eight.free() == 7
+
+
 async def test_slots_scaled_away_and_back_while_they_stop_run_again(eight: Bench) -> None:
     (job,) = await eight.deploy("app", train=3)
     await eight.settle()

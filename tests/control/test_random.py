@@ -1,4 +1,4 @@
-"""Random commands, ends and crashes against the whole control: the invariants hold after every step, nothing is lost."""
+"""Random commands, ends and crashes against the whole control: the invariants hold after every step, nothing stays."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -56,7 +56,10 @@ def group_ids(control: Control, node: Node | None) -> dict[str, int]:
 
 
 def prepare_task(control: Control, task_id: str) -> None:
-    """Create the slot's object on the engine so that it waits there in sight."""
+    """Create the slot's object on the engine so that it waits there in sight, once its name is free."""
+    job, task = _current(control, task_id)
+    if job is None or task is None or control.cluster.name_held(job, task.slot):
+        return
     control.calls.run(task_id, lambda: _prepare(control, task_id))
 
 

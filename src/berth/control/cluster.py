@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
+from itertools import takewhile
 
 import msgspec
 
@@ -65,6 +66,7 @@ class Cluster:
         self.active: dict[str, Task] = {}
         self.names: dict[str, dict[str, None]] = {}
         self.natives: dict[str, tuple[Life, ...]] = {}
+        self.seen: frozenset[str] = frozenset()
         self.waiting: dict[str, Task] = {}
         self.booked: dict[str, tuple[int, int]] = {}
         self.others_booked: dict[str, tuple[int, int]] = {}
@@ -118,13 +120,35 @@ class Cluster:
     def stack_jobs(self, stack: str) -> tuple[Job, ...]:
         """The jobs of a stack that are not ended-and-replaced, by name; the newest of each name."""
         newest: dict[str, Job] = {}
-        for job in self.jobs.values():
-            last = newest.get(job.name) if job.stack == stack else None
-            if job.stack == stack and (
-                last is None or last.ended_at is not None or last.submitted_at < job.submitted_at
-            ):
+        for job in (self.jobs[job_id] for job_id in self._by_stack.get(stack, ())):
+            last = newest.get(job.name)
+            if last is None or last.ended_at is not None or job.ended_at is None:
                 newest[job.name] = job
         return tuple(newest[name] for name in sorted(newest))
+
+    def superseded(self) -> frozenset[str]:
+        """Ended jobs of stacks whose service has a later job: nothing of them is kept on the engine."""
+        return frozenset(
+            job_id
+            for stack, ids in self._by_stack.items()
+            if stack and len(ids) > 1
+            for job_id in ids.keys() - {job.id for job in self.stack_jobs(stack)}
+            if self.jobs[job_id].ended_at is not None
+        )
+
+    def name_held(self, job: Job, slot: int) -> bool:
+        """True while something of an earlier job of the same service is left that has the slot's name on the engine."""
+        if not job.stack:
+            return False
+        earlier = takewhile(lambda one: one != job.id, self._by_stack.get(job.stack, ()))
+        return any(
+            f"{one.id}.{slot}" in self.open_tasks
+            or f"{one.id}.{slot}" in self.seen
+            or one.id in self.seen
+            or (one.native and one.ended_at is None)
+            for one in map(self.jobs.__getitem__, earlier)
+            if one.name == job.name
+        )
 
     def apply(self, batch: Batch) -> None:
         """Repeat in memory what the store has committed."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -54,6 +55,7 @@ class Control:
         self.facts = asyncio.Lock()
         self.credentials: dict[str, str] = {}
         self.coming_names: set[str] = set()
+        self._deploying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.host_groups: dict[str, int] = {}
         self.uses: dict[str, Use] = {}
         self.killed: dict[str, None] = {}
@@ -96,6 +98,10 @@ class Control:
         """The slot's object as the last look showed it."""
         seen = self.look.objects if self.look is not None else ()
         return next((found for found in seen if found.task == task_id and not found.native), None)
+
+    def deploying(self, stack: str) -> asyncio.Lock:
+        """Two deployments of one stack take turns, or both would create its services."""
+        return self._deploying.setdefault(stack, asyncio.Lock())
 
     def listen(self, listener: Callable[[Batch], None]) -> Callable[[], None]:
         """Call `listener` with every committed batch, after the mirror has it; returns how to stop."""

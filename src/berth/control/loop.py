@@ -88,6 +88,10 @@ class Loop:
         await sync_nodes(control, look)
         control.look = look
         control.cluster.natives = _natives(look)
+        seen, before = _seen(look), control.cluster.seen
+        control.cluster.seen = seen
+        if control.views.for_names and not before <= seen:
+            control.wake("place")
         control.looked.set()
 
     async def _claim(self) -> None:
@@ -195,6 +199,11 @@ class Loop:
             elif task.state == "running" and job.spec.time_limit_s is not None and task.started_at is not None:
                 times.append(task.started_at + job.spec.time_limit_s)
         return min(times, default=None)
+
+
+def _seen(look: Observed) -> frozenset[str]:
+    """What has a name on the engine: tasks by their objects and containers, native jobs by their services."""
+    return frozenset({*(one.task or one.job for one in look.objects), *(life.task for life in look.lives)})
 
 
 def _natives(look: Observed) -> dict[str, tuple[Life, ...]]:

@@ -79,7 +79,8 @@ class Reclaimer:
         if look is None or look.began <= control.calls.settled.get(job.id, 0.0):
             return
         if job.applied < job.generation and not job.cancelled:
-            control.calls.run(job.id, lambda: apply_native(control, job))
+            if not control.cluster.name_held(job, 1):
+                control.calls.run(job.id, lambda: apply_native(control, job))
             return
         if any(seen.native and seen.job == job.id for seen in look.objects):
             if job.cancelled:

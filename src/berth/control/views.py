@@ -14,6 +14,7 @@ class Views:
         self._cluster = cluster
         self._views: dict[str, NodeView] = {}
         self._order: tuple[NodeView, ...] = ()
+        self.for_names = False
         cluster.stale_views |= cluster.nodes.keys()
 
     def nodes(self) -> tuple[NodeView, ...]:
@@ -32,7 +33,10 @@ class Views:
     def snapshot(self, now: float) -> Snapshot:
         """The cluster at this instant, with everything that waits in the order in which it is served."""
         waiting = list(self._cluster.waiting.values())
-        candidates = [candidate(self._cluster.jobs[task.job], task) for task in waiting]
+        jobs = self._cluster.jobs
+        held = {task.id for task in waiting if self._cluster.name_held(jobs[task.job], task.slot)}
+        self.for_names = bool(held)
+        candidates = [candidate(jobs[task.job], task, task.id in held) for task in waiting]
         return Snapshot(now, self.nodes(), tuple(sorted(candidates, key=lambda one: one.rank)))
 
     def _view(self, node: Node) -> NodeView:
@@ -48,11 +52,16 @@ class Views:
         return NodeView(node, views, cpu, memory, self._cluster.placed[node.name])
 
 
-def candidate(job: Job, task: Task) -> Candidate:
-    """What the decision needs to know of a task that waits, or that runs until it gets another grant."""
+def candidate(job: Job, task: Task, name_held: bool = False) -> Candidate:
+    """What the decision needs to know of a task that waits, or that runs until it gets another grant.
+
+    `name_held`: an earlier job of the same service still has the slot's name on the engine.
+    """
     blocked = "held" if job.held else ""
     message = f"held: 'berth release {job.id}' lets it go on" if job.held else ""
-    if task.state in QUEUED and not task.gone:
+    if name_held:
+        blocked, message = "engine", f"what is left of an earlier {job.name} is being removed first"
+    elif task.state in QUEUED and not task.gone:
         blocked, message = "engine", f"its last run on {task.node} is not gone yet; its cards go back first"
     return Candidate(
         task=task.id,

@@ -30,6 +30,11 @@ async def deploy(
 
     Services that the file no longer names stay, as with Docker. Raises BadInput, Refused, EngineError.
     """
+    async with control.deploying(name):
+        return await _deploy(control, actor, name, loaded, auth or {})
+
+
+async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str]) -> list[Job]:
     old = _current(control, actor, name)
     await check(control, loaded.drafts, loaded.networks)
     fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
@@ -39,7 +44,7 @@ async def deploy(
     )
     await control.engine.ensure_stack(stack)
     made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
-    _keep_logins(control, auth or {}, fresh, made)
+    _keep_logins(control, auth, fresh, made)
     notes = tuple(control.note("submitted", job.name, actor=actor.name, job=job.id) for job in made)
     new = (PutStack(stack), *(change for job in made for change in new_tasks(job)), *notes)
     known = [(draft, before.id) for draft, before in fresh if before is not None]
@@ -52,7 +57,7 @@ async def deploy(
     jobs = sorted((control.cluster.jobs[job_id] for job_id in ids), key=lambda job: job.name)
     control.wake("reconcile", "place")
     for job in jobs:
-        if job.native and job.applied < job.generation:
+        if job.native and job.applied < job.generation and not control.cluster.name_held(job, 1):
             await apply_native(control, job)
     return jobs
 
