@@ -148,6 +148,28 @@ def test_a_removed_service_gives_its_card_only_when_its_container_is_gone(on_swa
     on_swarm.over(name, "cancelled", "removed-on-engine")
 
 
+def test_a_stack_that_is_deployed_while_it_is_being_removed_runs_when_the_old_one_is_gone(bed: Bed) -> None:
+    name = bed.deploy("app", "sleep", "600", image="bb-term:1")
+    old, first = bed.container_of(name), bed.berth.job(name)["id"]
+    bed.berth("stack", "rm", "app", "-y")
+    bed.deploy("app", "sleep", "600", image="bb-term:1")
+    second = bed.berth.job(name)["id"]
+    assert second != first
+    until(lambda: bed.berth.job(second)["state"] == "running", 20)
+    assert bed.container_of(name) != old
+    assert bed.berth.job(first)["state"] == "cancelled"
+    assert bed.released(first) == 1
+
+
+def test_a_stack_that_has_ended_runs_again_when_it_is_deployed_again(bed: Bed) -> None:
+    for _ in range(2):
+        name = bed.deploy("app", "true")
+        until(lambda: bed.berth.job(name)["state"] == "succeeded", 20)
+    ended = [job for job in bed.berth.json("jobs", "--all") if job["name"] == name][:2]
+    assert [job["state"] for job in ended] == ["succeeded"] * 2
+    assert [bed.released(job["id"]) for job in ended] == [1, 1]
+
+
 @pytest.mark.parametrize("by", ["berth", "docker"])
 def test_a_removed_stack_frees_the_card(on_swarm: Bed, by: str) -> None:
     name = on_swarm.deploy("app", "sleep", "600")
