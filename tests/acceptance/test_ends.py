@@ -163,9 +163,9 @@ def test_a_stack_that_is_deployed_while_it_is_being_removed_runs_when_the_old_on
 
 def test_a_stack_that_has_ended_runs_again_when_it_is_deployed_again(bed: Bed) -> None:
     for _ in range(2):
-        name = bed.deploy("app", "true")
-        until(lambda: bed.berth.job(name)["state"] == "succeeded", 20)
-    ended = [job for job in bed.berth.json("jobs", "--all") if job["name"] == name][:2]
+        assert bed.deploy("app", "true") == "app_train"
+        until(lambda: bed.berth.job("app_train")["state"] == "succeeded", 20)
+    ended = [job for job in bed.berth.json("jobs", "--all") if job["name"] == "app_train"][:2]
     assert [job["state"] for job in ended] == ["succeeded"] * 2
     assert [bed.released(job["id"]) for job in ended] == [1, 1]
 
