@@ -13,6 +13,7 @@ class Board:
 
     def __init__(self, snapshot: Snapshot, memo: Memo) -> None:
         self.memo = memo
+        self.views = snapshot.nodes
         self.stands = memo.stands(snapshot.nodes)
         self._free = [memo.free(view) for view in snapshot.nodes]
         self._cpu = [view.cpu_nano for view in snapshot.nodes]

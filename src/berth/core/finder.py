@@ -19,7 +19,8 @@ class Finder:
     def __init__(self, shape: Shape, board: Board, score: Score) -> None:
         self.shape, self._board, self._score = shape, board, score
         self._masks = [board.mask(at, shape) for at in range(len(board.stands))]
-        rated = (self._rate(at, board.left(at)) for at in self._possible())
+        self._key, booked = (shape.key, score), set(board.log)
+        rated = (self._rate(at, board.left(at)) if at in booked else self._kept(at) for at in self._possible())
         self._heap: list[Rated] = [one for one in rated if one is not None]
         self._current = {at: score for score, at in self._heap}
         self._seen = len(board.log)
@@ -71,6 +72,16 @@ class Finder:
             elif self._current.get(at) != rated[0]:
                 self._current[at] = rated[0]
                 heappush(self._heap, rated)
+
+    def _kept(self, at: int) -> Rated | None:
+        """A node on which this pass booked nothing is rated once for as long as its view is the same."""
+        stand, view = self._board.stands[at], self._board.views[at]
+        kept = stand.rates.get(self._key)
+        if kept is None or kept[0] is not view:
+            rated = self._rate(at, self._board.left(at))
+            kept = view, None if rated is None else rated[0]
+            stand.keep_rate(self._key, *kept)
+        return None if kept[1] is None else (kept[1], at)
 
     def _rate(self, at: int, left: Left) -> Rated | None:
         stand, mask = self._board.stands[at], self._masks[at]

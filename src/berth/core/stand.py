@@ -15,6 +15,7 @@ from berth.model.snapshot import NodeView
 
 MOST_SHAPES = 512
 MOST_KINDS = 100_000
+MOST_RATES = 32
 """Bounds of what a memo keeps."""
 NO_NODE = -1
 """The mask of a node that does not match at all."""
@@ -46,6 +47,7 @@ class Stand:
         self.bytes = (len(cards) + 7) // 8
         self.kinds = _kinds(cards, labels)
         self.reached: dict[ShapeKey, tuple[bytes, bytes]] = {}
+        self.rates: dict[object, tuple[NodeView, tuple[int, ...] | None]] = {}
         self._masks: dict[ShapeKey, int] = {}
 
     def same(self, view: NodeView) -> bool:
@@ -66,6 +68,12 @@ class Stand:
         if len(self.reached) >= MOST_SHAPES:
             self.reached.clear()
         self.reached[shape.key] = reached
+
+    def keep_rate(self, key: object, view: NodeView, score: tuple[int, ...] | None) -> None:
+        """Remember how good the node is for a shape by a policy, for as long as its view stays the very same."""
+        if len(self.rates) >= MOST_RATES:
+            self.rates.clear()
+        self.rates[key] = (view, score)
 
     def _match(self, shape: Shape, known: dict[tuple[ShapeKey, Kind], bool]) -> int:
         if shape.broken or (shape.pinned and shape.pinned != self.node.name):
