@@ -15,7 +15,7 @@ from berth import __version__
 from berth.api.agents import AgentSockets
 from berth.api.answers import as_berth_error, body_of, is_bug
 from berth.api.faults import from_http
-from berth.api.front import ASGI, MOST_BYTES, Front
+from berth.api.front import ASGI, Front
 from berth.api.kept import Kept
 from berth.api.room import Room
 from berth.api.routes import HANDLERS
@@ -39,7 +39,7 @@ def _routes(room: Room) -> ASGI:
         dependencies={"room": Provide(lambda: room, sync_to_thread=False)},
         exception_handlers={Exception: _answer},
         openapi_config=_openapi(),
-        request_max_body_size=MOST_BYTES,
+        request_max_body_size=None,
         logging_config=None,
         debug=False,
     )

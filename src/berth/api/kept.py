@@ -96,20 +96,20 @@ class Kept:
         return join(self._encode_jobs(chosen), following)
 
     def queue(self, limit: int = PAGE, cursor: str | None = None) -> bytes:
-        """Jobs that wait, in the order in which they are served."""
+        """Jobs of which at least one slot waits, in the order in which they are served."""
         rows = sorted(self._waiting(), key=lambda row: row[0])
         chosen, following = page_of(rows, lambda row: row[0], limit, cursor, PlaceKey)
         return join(self._encode_jobs([job for _, job in chosen]), following)
 
     def _waiting(self) -> Iterable[tuple[PlaceKey, Job]]:
-        """Waiting jobs with their place; those that have none (held) come last, by their submission."""
+        """Jobs of which a slot waits, with their place; those that have none (held) come last, by their submission."""
         cluster = self._control.cluster
         for job_id in dict.fromkeys(show.job_of(task_id) for task_id in cluster.waiting):
             job = cluster.jobs.get(job_id)
             if job is None:
                 continue
             now = show.status(cluster, job, show.tasks_of(cluster, job))
-            if now.state == "waiting":
+            if now.state == "waiting" or now.position is not None:
                 yield (now.position or NO_PLACE, *job_key(job)), job
 
     def _encode_jobs(self, jobs: Sequence[Job]) -> list[bytes]:
