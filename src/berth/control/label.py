@@ -18,12 +18,13 @@ class Labeller:
     def __init__(self, control: Control) -> None:
         self.control = control
         self._sent: dict[str, dict[str, str]] = {}
+        self._right: dict[str, NodeView] = {}
 
     async def run(self) -> None:
         """One pass over the nodes; the guard looks at what runs now, not at an earlier look."""
         if not self.control.engine.capabilities.node_labels:
             return
-        due = [(view.node, write) for view in self.control.views.nodes() if (write := self._due(view))]
+        due = [(view.node, write) for view in self.control.views.nodes() if (write := self._changed(view))]
         if not due:
             return
         look = await self.control.engine.observe()
@@ -33,6 +34,15 @@ class Labeller:
                 await self._guarded(node, write, look.others)
             elif node.engine_id in versions:
                 self.control.wake("observe")
+
+    def _changed(self, view: NodeView) -> LabelWrite | None:
+        """What is due; a node whose labels were right is asked again only when something of it has changed."""
+        if self._right.get(view.node.name) is view:
+            return None
+        write = self._due(view)
+        if write is None:
+            self._right[view.node.name] = view
+        return write
 
     def _due(self, view: NodeView) -> LabelWrite | None:
         node = view.node
