@@ -115,6 +115,15 @@ async def test_the_queue_is_in_the_order_of_service_with_reasons(tmp_path: Path)
         assert [job["id"] for job in (await api.get("/v1/queue?limit=1"))["items"]] == ["j3"]
 
 
+async def test_a_running_job_of_which_a_slot_waits_is_in_the_queue_too(tmp_path: Path) -> None:
+    slot = PutTask(build.task("j1", slot=2, state="waiting"))
+    async with lab(tmp_path, [*node_with(), *running(), slot]) as api:
+        api.control.cluster.waits = {"j1.2": Wait("j1.2", "free-cards", "0 of 2 free", 1)}
+        api.control.cluster.versions["jobs"] += 1
+        (found,) = (await api.get("/v1/queue"))["items"]
+    assert (found["id"], found["state"], found["message"], found["position"]) == ("j1", "running", "0 of 2 free", 1)
+
+
 async def test_ended_jobs_follow_the_live_ones_newest_end_first(tmp_path: Path) -> None:
     async with lab(tmp_path, [*node_with(), *running()]) as api:
         for number in range(5):

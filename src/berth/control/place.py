@@ -91,9 +91,10 @@ class Placer:
         await self.control.writer.commit(tuple(self._waits(wait) for wait in told if cluster.task(wait.task)))
 
     def _waits(self, wait: Wait) -> Note:
-        return self.control.note(
-            "waiting", f"waits ({wait.reason}): {wait.message}", job=wait.task.rpartition(".")[0], task=wait.task
-        )
+        job, _, slot = wait.task.rpartition(".")
+        name = self.control.cluster.jobs[job].name
+        text = f"{name} slot {slot} waits ({wait.reason}): {wait.message}"
+        return self.control.note("waiting", text, job=job, task=wait.task)
 
 
 def _granted(name: str, task: Task, shares: tuple[Share, ...]) -> str:

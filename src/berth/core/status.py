@@ -36,7 +36,7 @@ def job_status(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> Jo
         return _waiting(job, status, tasks, waits)
     if status.state in ("succeeded", "failed", "cancelled"):
         return _ended(status, tasks)
-    return status
+    return _first_wait(status, tasks, waits) or status if status.state == "running" else status
 
 
 def _state(job: Job, tasks: Sequence[Task]) -> JobState:
@@ -67,16 +67,23 @@ def _final(job: Job, tasks: Sequence[Task]) -> JobState:
 def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
     if job.held:
         return msgspec.structs.replace(status, reason="held", message=f"held: type 'berth release {job.id}'")
-    for task in tasks:
-        wait = waits.get(task.id)
-        if wait is not None:
-            return msgspec.structs.replace(status, reason=wait.reason, message=wait.message, position=wait.position)
+    waiting = _first_wait(status, tasks, waits)
+    if waiting is not None:
+        return waiting
     again = next((task for task in tasks if task.state == "restarting"), None)
     if again is not None:
         ended = f"its last run ended: {again.error}" if again.error else "its last run ended"
         same = "on the same cards" if again.cards else "on the same node"
         return msgspec.structs.replace(status, reason="restart-delay", message=f"{ended}; it starts again {same}")
     return status
+
+
+def _first_wait(status: JobStatus, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus | None:
+    """With why the first of the tasks that wait does so; None when none waits."""
+    wait = next((waits[task.id] for task in tasks if task.id in waits), None)
+    if wait is None:
+        return None
+    return msgspec.structs.replace(status, reason=wait.reason, message=wait.message, position=wait.position)
 
 
 def _ended(status: JobStatus, tasks: Sequence[Task]) -> JobStatus:

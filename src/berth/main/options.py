@@ -64,7 +64,7 @@ def check(options: Options) -> None:
     for file in (options.tls_cert, options.tls_key):
         if file is not None and not os.access(file, os.R_OK):
             raise BadInput.of("tls-file", f"{file} cannot be read.", "Check its path and its owner")
-    if not options.tls_cert and not options.insecure and not _loopback(options.host):
+    if not options.tls_cert and not options.insecure and not loopback(options.host):
         raise Refused.of(
             "plain-beyond-loopback",
             f"listening on {options.host} without TLS would send tokens in the clear.",
@@ -72,7 +72,8 @@ def check(options: Options) -> None:
         )
 
 
-def _loopback(host: str) -> bool:
+def loopback(host: str) -> bool:
+    """True for an address that only this machine can reach."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from berth.cli.parser import Parser
 from berth.client.config import keep
-from berth.main.options import DEFAULT_LISTEN, Options, default_data, parse_listen
+from berth.main.options import DEFAULT_LISTEN, Options, default_data, loopback, parse_listen
 
 if TYPE_CHECKING:
     from berth.main.server import Server
@@ -56,7 +56,6 @@ async def _serve(options: Options) -> int:
 
 def _greeting(server: "Server") -> str:
     options, chosen, cluster = server.options, server.chosen, server.control.cluster
-    ca = f" --ca {options.tls_cert}" if options.tls_cert else ""
     lines = [
         f"Berth is up at {options.address}",
         f"  engine   {chosen.engine.name} {chosen.identity.version} ({chosen.why})",
@@ -64,12 +63,25 @@ def _greeting(server: "Server") -> str:
         f"  token    {server.token_file} (admin; the berth command of this user finds it by itself)",
         f"  data     {options.data}",
         *(f"  note     {warning}" for warning in chosen.identity.warnings),
-        "To join a node: make its token here, take the file there, and start its agent:",
-        "  berth token create --role agent --node NAME > F",
-        f"  berth agent --server {options.address} --token-file F{ca}",
+        *_joining(options),
         "Stop with Ctrl-C; what runs goes on.",
     ]
     return "\n".join(lines)
+
+
+def _joining(options: Options) -> list[str]:
+    """How a node's agent comes to this server; what has to be done first where only this machine can reach it."""
+    steps = "make its token here, take the file there, and start its agent:"
+    create = "  berth token create --role agent --node NAME > F"
+    if loopback(options.host):
+        return [
+            "Other nodes do not reach this server: --listen HOST:PORT --tls-cert CERT --tls-key KEY lets them.",
+            f"To join one then: {steps}",
+            create,
+            "  berth agent --server https://HOST:PORT --token-file F --ca CERT",
+        ]
+    ca = f" --ca {options.tls_cert}" if options.tls_cert else ""
+    return [f"To join a node: {steps}", create, f"  berth agent --server {options.address} --token-file F{ca}"]
 
 
 def _count(number: int, what: str) -> str:

@@ -29,7 +29,7 @@ def _task_row(task: dict[str, Any]) -> Sequence[str]:
     held = task.get("cards", []) if task["state"] not in ENDED else []
     return (
         f"{task['job_name']}.{task['slot']}",
-        task["state"],
+        "waiting" if task["state"] == "prepared" else task["state"],
         task.get("node") or "",
         short_cards(held),
         str(task["attempt"]),

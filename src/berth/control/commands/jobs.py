@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from berth.control.admit import check, make_job, new_tasks
+from berth.control.admit import MOST_SLOTS, check, make_job, new_tasks
 from berth.control.amend import commit_whole
 from berth.control.context import Control
 from berth.control.permit import may_submit, must_own
@@ -78,9 +78,11 @@ async def cancel(control: Control, actor: Actor, job_id: str) -> Job:
 
 
 def cancelled(control: Control, actor: Actor, job: Job) -> Batch:
-    """The changes that cancel a job and stop its tasks; none for one that is over."""
-    if job.ended_at is not None or job.cancelled:
+    """The changes that cancel a job and stop its tasks; none for one that is over or whose tasks all know of it."""
+    if job.ended_at is not None:
         return ()
+    if job.cancelled:
+        return stops(control, control.cluster.tasks_of(job.id), "cancelled")
     new = msgspec.structs.replace(job, cancelled=True, version=job.version + 1)
     note = control.note("cancelled", job.name, actor=actor.name, job=job.id)
     return (PutJob(new, was=job.version), note, *stops(control, control.cluster.tasks_of(job.id), "cancelled"))
@@ -153,10 +155,9 @@ async def scale(control: Control, actor: Actor, job_id: str, replicas: int) -> J
     must_own(actor, job)
     if replicas < 0:
         raise BadInput.of("scale-negative", f"{replicas} replicas is not a number from 0 up.", field="replicas")
-    if job.cancelled or job.ended_at is not None:
-        raise Refused.of(
-            "scale-ended", f"job {job.name} has ended.", "Deploy its stack again: berth stack deploy -c FILE NAME"
-        )
+    if replicas > MOST_SLOTS:
+        text = f"{replicas} replicas are more than Berth takes for one job ({MOST_SLOTS})."
+        raise BadInput.of("too-many-replicas", text, "Write a smaller number", field="replicas")
     return await rescale(control, job_id, replicas, actor.name)
 
 
