@@ -88,6 +88,8 @@ class Placer:
         ]  # fmt: skip
         cluster.waits = fresh
         cluster.versions["jobs"] += 1
+        if told and not self.control.engine.capabilities.hints_all:
+            self.control.wake("observe")  # somebody waits now: an end that was not told of must not wait, too
         await self.control.writer.commit(tuple(self._waits(wait) for wait in told if cluster.task(wait.task)))
 
     def _waits(self, wait: Wait) -> Note:
