@@ -120,7 +120,7 @@ def _clean(bed: Bed) -> None:
 
 @pytest.mark.parametrize(
     ("command", "state", "reason", "code"),
-    [("sleep 1; exit 0", "succeeded", "exit", 0), ("sleep 1; exit 137", "failed", "exit", 137)],
+    [("sleep 2; exit 0", "succeeded", "exit", 0), ("sleep 2; exit 137", "failed", "exit", 137)],
 )
 def test_an_exit_frees_the_card(bed: Bed, command: str, state: str, reason: str, code: int) -> None:
     name = bed.deploy("app", "sh", "-c", command)
