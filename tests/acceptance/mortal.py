@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.berth import SOURCE, Berth, Failed
+from tests.acceptance.berth import SOURCE, Berth, Failed, until
 from tests.testbed.daemons import DockerHost, UnixConnection
 
 NO_SERVER = 5
@@ -59,6 +59,7 @@ class Mortal(Berth):
     def run(self, *words: str, stdin: str | None = None, timeout: float = 60.0) -> "subprocess.CompletedProcess[str]":
         """The CLI as a patient person uses it: typed again while no server answers, or it died over the answer."""
         end = time.monotonic() + timeout
+        until(lambda: self.failed or any((self.folder / "config").glob("**/*")), timeout, "it was up once")
         while True:
             done = super().run(*words, stdin=stdin, timeout=timeout)
             if done.returncode != NO_SERVER or time.monotonic() > end:
