@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.core import actions as act
@@ -150,6 +151,15 @@ def test_a_stop_is_asked_for_once() -> None:
     assert isinstance(stop, act.Stop)
     sent = build.task(**{**RUNNING, "state": "stopping", "stop_for": "cancelled", "stop_sent": True})
     assert asked(ALONE, sent, build.life()) == []
+
+
+@pytest.mark.parametrize(("grace", "patience"), [(None, 25.0), (0.0, 15.0), (60.0, 75.0)])
+def test_what_runs_on_long_after_its_grace_is_stopped_again(grace: float | None, patience: float) -> None:
+    job = msgspec.structs.replace(ALONE, spec=msgspec.structs.replace(ALONE.spec, stop_grace_s=grace))
+    sent = build.task(**{**RUNNING, "state": "stopping", "stop_for": "cancelled", "stop_sent": True})
+    assert asked(job, sent, build.life(), settled={"j1.1": 100.0 - patience}) == []
+    (stop,) = asked(job, sent, build.life(), settled={"j1.1": 100.0 - patience - 0.1})
+    assert isinstance(stop, act.Stop)
 
 
 def test_a_stop_before_the_engine_has_made_a_container_is_carried_out_first() -> None:

@@ -44,6 +44,9 @@ class Loop:
     async def begin(self) -> None:
         """Look, bring nodes and tasks in line, then start all controllers. Raises EngineError when it cannot look."""
         await self._claim()
+        for _, task in self.control.cluster.in_play():
+            if task.stop_sent:  # an earlier server's stop: its grace is counted from now
+                self.control.calls.settled[task.id] = self.control.clock.monotonic()
         await self.look()
         assert self.control.look is not None
         await rebuild(self.control, self.control.look)

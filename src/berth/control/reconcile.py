@@ -1,7 +1,9 @@
 """Reconcile: the last look at the engine beside what is wanted (core.diff), then each action as one guarded commit."""
 
 import asyncio
+import contextlib
 
+from berth.control.admit import MOST_SLOTS
 from berth.control.amend import amend
 from berth.control.bind import prepare_task, start_task
 from berth.control.context import Control
@@ -10,6 +12,7 @@ from berth.control.rescale import rescale
 from berth.core import actions as act
 from berth.core.diff import Facts, diff
 from berth.model.change import Batch, Give, PutAttempt
+from berth.model.errors import Refused
 from berth.model.job import Job, StopFor, Task
 from berth.model.launch import Handle
 from berth.model.lifecycle import FINISHED, LIVE, revise, step
@@ -236,10 +239,11 @@ class Reconciler:
         task = self.control.cluster.task(action.task)
         if task is None:
             return
-        if task.slot == 1 and action.replicas > 0:
-            await rescale(self.control, task.job, action.replicas, actor="engine")
-        elif action.replicas == 0:
-            await rescale(self.control, task.job, task.slot - 1, actor="engine")
+        with contextlib.suppress(Refused):  # cancelled meanwhile: nothing is scaled any more
+            if task.slot == 1 and 0 < action.replicas <= MOST_SLOTS:
+                await rescale(self.control, task.job, action.replicas, actor="engine")
+            elif action.replicas == 0:
+                await rescale(self.control, task.job, task.slot - 1, actor="engine")
         if action.replicas > 0:
             await self.control.engine.restore_replicas(action.object)
             self.control.wake("observe")

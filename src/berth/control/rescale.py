@@ -7,19 +7,24 @@ import msgspec
 from berth.control.amend import amend, commit_whole
 from berth.control.context import Control
 from berth.model.change import Batch, PutJob, PutTask
+from berth.model.errors import Refused
 from berth.model.job import Job, StopFor, Task
 from berth.model.lifecycle import FINISHED, LIVE, QUEUED, revise, step
 
 
 async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> Job:
-    """Give the job `replicas` slots (0 or more). Returns the job."""
+    """Give the job `replicas` slots (0 or more). Returns the job. Raises Refused for one that is over or cancelled."""
 
     def scaled() -> Batch:
         job = control.cluster.jobs[job_id]
+        if job.cancelled or job.ended_at is not None:  # it may have been cancelled since the command looked
+            raise Refused.of(
+                "scale-ended", f"job {job.name} has ended.", "Deploy its stack again: berth stack deploy -c FILE NAME"
+            )
         if replicas == job.replicas:
             return ()
         new = msgspec.structs.replace(
-            job, replicas=replicas, ended_at=None, generation=job.generation + job.native, version=job.version + 1
+            job, replicas=replicas, generation=job.generation + job.native, version=job.version + 1
         )
         note = control.note("scaled", f"{job.name} from {job.replicas} to {replicas} replicas", job=job_id, actor=actor)
         return (PutJob(new, was=job.version), note, *slots_of(control, new, control.cluster.tasks_of(job_id)))

@@ -15,6 +15,9 @@ from berth.ports import Capabilities
 
 PENDING_LIMIT_S = 5.0
 """A granted attempt that the engine leaves pending with an error this long goes back to the queue."""
+STOP_AGAIN_S = 15.0
+DOCKER_GRACE_S = 10.0
+"""A container that still runs so long after its stop and its grace (Docker's, where none is given) is stopped again."""
 
 ORDER = {"running": 0, "starting": 1, "unknown": 2, "pending": 3, "exited": 4}
 
@@ -203,13 +206,21 @@ def _stopping(slot: Slot, facts: Facts) -> Iterator[act.Action]:
     if life is not None and life.state == "unknown":
         yield from _fenced_or_silent(slot, facts)
     elif life is not None and life.state != "exited":
-        if not slot.task.stop_sent:
+        if not slot.task.stop_sent or _stop_overdue(slot, facts):
             yield act.Stop(slot.task.id, slot.handle)
     elif life is None and slot.coming:
         if slot.absent:
             yield act.Stop(slot.task.id, slot.handle)
     elif life is not None or slot.absent:
         yield act.Ended(slot.task.id, _outcome(slot, facts))
+
+
+def _stop_overdue(slot: Slot, facts: Facts) -> bool:
+    """It runs on long after its grace: a person may have started it again behind the stop (`docker restart`)."""
+    grace = slot.job.spec.stop_grace_s
+    patience = STOP_AGAIN_S + (DOCKER_GRACE_S if grace is None else grace)
+    sent = facts.settled.get(slot.task.id)
+    return sent is not None and facts.observed.began > sent + patience
 
 
 def _unknown_node(slot: Slot, facts: Facts) -> Iterator[act.Action]:

@@ -1,5 +1,6 @@
 """Commands on stacks: deploy a parsed file (again), plan it, remove it. A stack is one job per service."""
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -31,7 +32,13 @@ async def deploy(
     Services that the file no longer names stay, as with Docker. Raises BadInput, Refused, EngineError.
     """
     async with control.deploying(name):
-        return await _deploy(control, actor, name, loaded, auth or {})
+        while True:
+            with contextlib.suppress(_Overtaken):
+                return await _deploy(control, actor, name, loaded, auth or {})
+
+
+class _Overtaken(Exception):
+    """A job that was to be updated was cancelled, or ended, while the file was checked."""
 
 
 async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str]) -> list[Job]:
@@ -132,7 +139,9 @@ def _current(control: Control, actor: Actor, name: str) -> dict[str, Job]:
 
 def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
     """Bring a known service to the file's form; one that did not change keeps running on its cards."""
-    before = control.cluster.jobs[job_id]
+    before = control.cluster.jobs.get(job_id)
+    if before is None or before.cancelled or before.ended_at is not None:
+        raise _Overtaken
     same = before.spec == draft.spec and before.priority == draft.priority and before.queue == draft.queue
     if same and draft.replicas == before.replicas:
         return ()
