@@ -51,6 +51,16 @@ async def test_more_cards_than_any_node_has_is_refused(tmp_path: Path) -> None:
         assert api.control.cluster.jobs == {}
 
 
+async def test_what_gives_way_is_told_with_the_job_and_with_its_plan(tmp_path: Path) -> None:
+    greedy = {**JOB, "gpus": 1, "env": {"NVIDIA_VISIBLE_DEVICES": "all", "DOCKER_RESOURCE_GPU": "0"}}
+    async with lab(tmp_path, node_with(cards=2)) as api:
+        _, plan, _ = await api.call("POST", "/v1/jobs?plan=1", json=greedy)
+        assert [one["code"] for one in plan["warnings"]] == ["gpu-overwritten", "gpu-variable"]
+        status, job, _ = await api.call("POST", "/v1/jobs", json=greedy)
+    assert status == 201
+    assert [text.split()[0] for text in job["warnings"]] == ["NVIDIA_VISIBLE_DEVICES=all", "DOCKER_RESOURCE_GPU"]
+
+
 async def test_a_plan_creates_nothing(tmp_path: Path) -> None:
     async with lab(tmp_path, [*node_with(cards=2), *running()]) as api:
         status, plan, _ = await api.call("POST", "/v1/jobs?plan=1", json=[JOB, {**JOB, "name": "eval"}])

@@ -201,6 +201,11 @@ def test_places_of_fields_are_kept_for_later_problems() -> None:
     assert (where["deploy.replicas"].line, where["deploy.replicas"].column) == (5, 17)
     assert (where["deploy.placement.constraints.0"].line, where["deploy.placement.constraints.0"].column) == (8, 13)
     assert where["deploy.placement.constraints.0"].file == "a.yml"
+    assert where["deploy.placement.constraints.0"].field == "services.web.deploy.placement.constraints.0"
+    cards = one(
+        "deploy:\n  resources:\n    reservations:\n      devices:\n        - {count: 3, capabilities: [gpu]}\n"
+    ).where
+    assert cards["gpus"].field == "services.web.deploy.resources.reservations.devices.0.count"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,9 @@ class Reader:
         if number is not None and 0 <= number <= 1024:
             return msgspec.structs.replace(ask, gpus=number)
         if isinstance(text, dict) or (isinstance(text, str) and _SHARE.fullmatch(text)) or isinstance(text, float):
-            self.wrong("gpus", "gpu-count", "gpus: shares and ranges of cards are not carried yet.", "Write gpus: 1")
+            said = "a range" if isinstance(text, dict) else str(text)[:40]
+            message = f"gpus: {said} is not a number of whole cards; shares and ranges are not carried yet."
+            self.wrong("gpus", "gpu-count", message, "Write gpus: 1")
         else:
             said = "negative" if number is not None and number < 0 else "not a number of whole cards"
             self.wrong("gpus", "gpu-count", f"gpus: {str(text)[:40]} is {said}.", "Write gpus: 1, or gpus: all")
