@@ -32,6 +32,13 @@ async def test_cancel_is_repeatable(tmp_path: Path) -> None:
             assert (status, job["state"]) == (200, "cancelled")
 
 
+async def test_what_swarm_places_itself_is_neither_held_nor_put_back_nor_is_its_output_kept(tmp_path: Path) -> None:
+    async with lab(tmp_path, [PutJob(build.job("j1", native=True))]) as api:
+        for method, path in (("POST", "hold"), ("POST", "requeue"), ("GET", "logs")):
+            status, value, _ = await api.call(method, f"/v1/jobs/j1/{path}")
+            assert (status, value["errors"][0]["code"]) == (409, "native-service")
+
+
 async def test_scale_takes_a_number_from_zero_up(tmp_path: Path) -> None:
     async with lab(tmp_path, [*node_with(), *waiting("j1", user="user")]) as api:
         status, job, _ = await api.call("POST", "/v1/jobs/j1/scale", "user", json={"replicas": 3})
@@ -125,3 +132,12 @@ async def test_a_refused_post_is_not_kept(tmp_path: Path) -> None:
         assert status == 422
         status, _, _ = await api.call("POST", "/v1/jobs/j1/scale", json={"replicas": 2}, headers=key)
         assert status == 200
+
+
+async def test_a_body_of_very_many_levels_is_a_bad_body(tmp_path: Path) -> None:
+    async with lab(tmp_path, [*node_with(), *waiting("j1", user="user")]) as api:
+        deep = b"[" * 100_000
+        status, value, _ = await api.call(
+            "POST", "/v1/jobs/j1/scale", "user", data=deep, headers={"Content-Type": "application/json"}
+        )
+        assert (status, value["errors"][0]["code"]) == (422, "bad-json")

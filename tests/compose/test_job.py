@@ -183,3 +183,12 @@ def test_a_thousand_jobs_are_read_fast() -> None:
         return time.perf_counter() - began
 
     assert min(seconds() for _ in range(5)) < 0.150
+
+
+def test_more_constraints_than_a_hundred_are_refused_at_the_first_too_many() -> None:
+    rules = [f"node.labels.zone != z{n}" for n in range(101)]
+    lines = "".join(f"  - {rule}\n" for rule in rules)
+    (problem,) = job_problems(f"image: x\nconstraints:\n{lines}")
+    assert (problem.code, problem.field, problem.line) == ("too-many-constraints", "constraints", 103)
+    kept = job("image: x\nconstraints:\n" + "".join(f"  - {rule}\n" for rule in rules[:100]))
+    assert kept.spec.request.constraints == tuple(rules[:100])

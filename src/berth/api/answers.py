@@ -81,6 +81,8 @@ def as_berth_error(error: Exception) -> BerthError:
             return Unavailable.of(
                 "superseded", "another server has taken over this cluster.", "Speak to that one: berth login URL"
             )
+        case RecursionError() if "deserializing" in str(error):  # msgspec's word for a body that is too deep
+            return BadInput.of("bad-json", "the body has too many levels.", "Its form is listed at /v1/openapi.json")
         case _:
             return BerthError.of(
                 "bug",

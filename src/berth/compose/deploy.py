@@ -14,6 +14,8 @@ from berth.model.errors import Problem
 from berth.model.spec import Limits, Restart, RestartCondition
 
 MOST_REPLICAS = 10_000
+MOST_CONSTRAINTS = 100
+"""Each is weighed against every node and card whenever something changes."""
 DOCKERS = Restart(condition="any")
 _SHORT: dict[str, RestartCondition | None] = {
     "": None,
@@ -47,6 +49,11 @@ def replicas(deploy: Fields) -> int:
 
 def constraints(texts: tuple[tuple[str, Place | None], ...], field: str, facts: Facts, report: Report) -> Constraints:
     """Read every constraint; a wrong one is noted at its column inside the text."""
+    if len(texts) > MOST_CONSTRAINTS:
+        message = f"{len(texts)} constraints are more than Berth takes for one task ({MOST_CONSTRAINTS})."
+        hint = "Write alternatives as one: node.labels.zone in (a, b)"
+        report.wrong(texts[MOST_CONSTRAINTS][1], "too-many-constraints", message, hint, field)
+        return Constraints()
     found = Constraints(tuple(text for text, _ in texts))
     for n, (text, place) in enumerate(texts):
         reading = facts.constraint(text)

@@ -385,6 +385,10 @@ CODES: dict[str, str] = {
         "The engine takes names of at most 63 characters, and a slot's name is STACK_SERVICE-N. Shorten the name "
         "of the stack or of the service."
     ),
+    "native-service": (
+        "Swarm places a service without cards and with Swarm's own constraints only, so Berth neither holds it nor keeps "
+        "its output. Ask Swarm: `docker service logs NAME`, `docker service update --force NAME`."
+    ),
     "network-missing": (
         "The stack names an external network that the engine does not have. Create it (`docker network create "
         "--driver overlay NAME` on a Swarm), or leave `external` out so that the stack gets its own."
@@ -601,6 +605,10 @@ CODES: dict[str, str] = {
     "too-many-cards": (
         "No known node has that many cards (silent nodes are counted, too), so the task could never run: a task "
         "runs on one node. Ask for fewer, or spread the work over several tasks; `berth gpus` shows what there is."
+    ),
+    "too-many-constraints": (
+        "One task has more constraints than Berth takes: each is weighed against every node and card over and over. "
+        "Put alternatives into one constraint, or label the nodes that are meant and ask for that label."
     ),
     "too-many-jobs": ("One request takes at most so many jobs. Send them in several requests."),
     "too-many-replicas": (
