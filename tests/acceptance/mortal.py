@@ -56,7 +56,11 @@ class Mortal(Berth):
                 self.failed = f"the server ended {self.process.returncode}: {self.errors()}"
                 return
 
-    def run(self, *words: str, stdin: str | None = None, timeout: float = 60.0) -> "subprocess.CompletedProcess[str]":
+    def __call__(self, *words: str, stdin: str | None = None, timeout: float = 150.0) -> str:
+        """The CLI, which must end well in the end."""
+        return super().__call__(*words, stdin=stdin, timeout=timeout)
+
+    def run(self, *words: str, stdin: str | None = None, timeout: float = 150.0) -> "subprocess.CompletedProcess[str]":
         """The CLI as a patient person uses it: typed again while no server answers, or it died over the answer."""
         end = time.monotonic() + timeout
         until(lambda: self.failed or any((self.folder / "config").glob("**/*")), timeout, "it was up once")

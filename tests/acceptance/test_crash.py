@@ -17,7 +17,7 @@ from tests.acceptance.mortal import Mortal, Witness
 from tests.testbed.daemons import DockerHost
 from tests.testbed.swarm import Swarm
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 STACK = """\
 services:
@@ -63,6 +63,8 @@ COMMITS_ON_SWARM = {"granted (starting)", "running (running)", "ended (restartin
 COMMITS_ON_HOST = {"submitted (waiting)", "ended (ended)", "ended (failed)", "released (ended)", "released (failed)",
                    "job-ended", "DropStack", "PutNode", "node-joined", "PutCard+PutNode"}  # fmt: skip
 CARDS = 4
+PATIENCE_S = 150.0
+"""Between two steps of a life the server may die thirty times."""
 
 
 def test_a_swarm_server_may_die_around_each_call_and_each_commit_of_a_run(swarm: Swarm, tmp_path: Path) -> None:  # noqa: F811
@@ -108,24 +110,27 @@ def one_life(berth: Mortal, witness: Witness, number: int) -> None:
     """Deploy, submit, fail, change, cancel and remove; each with its right end whatever died meanwhile."""
     (berth.folder / "docker-compose.yml").write_text(STACK % 600)
     berth("stack", "deploy", "-c", "docker-compose.yml", "app")
-    until(lambda: states(berth, "app_") == {"app_front": "running", "app_serve": "running", "app_train": "running"}, 40)
+    until(
+        lambda: states(berth, "app_") == {"app_front": "running", "app_serve": "running", "app_train": "running"},
+        PATIENCE_S,
+    )
     short, failing, long = (submit(berth, job, number) for job in (SHORT, FAILING, LONG))
-    until(lambda: job_of(berth, short)["state"] == "succeeded", 40, "the short job ends well")
-    until(lambda: job_of(berth, failing)["state"] == "failed", 40, "the failing job fails")
+    until(lambda: job_of(berth, short)["state"] == "succeeded", PATIENCE_S, "the short job ends well")
+    until(lambda: job_of(berth, failing)["state"] == "failed", PATIENCE_S, "the failing job fails")
     assert [one["exit_code"] for one in berth.json("history", failing)] == [3, 3]
     assert [one["exit_code"] for one in berth.json("history", short)] == [0]
-    until(lambda: job_of(berth, long)["state"] == "running", 40, "the long job runs")
+    until(lambda: job_of(berth, long)["state"] == "running", PATIENCE_S, "the long job runs")
     kept = {one["berth.task"]: one["berth.attempt"] for one in witness.running() if "serve" not in one["berth.name"]}
     (berth.folder / "docker-compose.yml").write_text(STACK.replace("services:\n", MORE) % 601)
     berth("stack", "deploy", "-c", "docker-compose.yml", "app")
-    until(lambda: changed(witness), 40, "the changed service runs in its new form")
+    until(lambda: changed(witness), PATIENCE_S, "the changed service runs in its new form")
     assert kept.items() <= {one["berth.task"]: one["berth.attempt"] for one in witness.running()}.items()
     assert states(berth, "app_later") == {"app_later": "waiting"}
     berth("cancel", long, "-y")
-    until(lambda: job_of(berth, long)["state"] == "cancelled", 40, "the long job is cancelled")
-    until(lambda: states(berth, "app_later") == {"app_later": "running"}, 40, "its card goes to the next one")
+    until(lambda: job_of(berth, long)["state"] == "cancelled", PATIENCE_S, "the long job is cancelled")
+    until(lambda: states(berth, "app_later") == {"app_later": "running"}, PATIENCE_S, "its card goes to the next one")
     berth.run("stack", "rm", "app", "-y")
-    until(lambda: not states(berth, "app_"), 40, "the stack is gone")
+    until(lambda: not states(berth, "app_"), PATIENCE_S, "the stack is gone")
     until(lambda: free(berth) == CARDS, 20, "all cards are free")
     assert not [one for one in witness.running() if "berth.attempt" in one]
     names = [job["name"] for job in berth.json("jobs", "--all")]
@@ -142,7 +147,7 @@ def nothing_left(listing: Callable[[], str]) -> None:
 def submit(berth: Mortal, body: dict[str, Any], number: int) -> str:
     """POST a job under one key until an answer comes; the job's id."""
     key = f"{body['name']}-{number}"
-    end = time.monotonic() + 40
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         token = berth.folder / "data" / "admin.token"
         try:
