@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from berth.model.change import PutJob
+from tests import build
 from tests.api.lab import lab, node_with, running, waiting
 
 
@@ -36,7 +38,7 @@ async def test_what_swarm_places_itself_is_neither_held_nor_put_back_nor_is_its_
     async with lab(tmp_path, [PutJob(build.job("j1", native=True))]) as api:
         for method, path in (("POST", "hold"), ("POST", "requeue"), ("GET", "logs")):
             status, value, _ = await api.call(method, f"/v1/jobs/j1/{path}")
-            assert (status, value["errors"][0]["code"]) == (409, "native-service")
+            assert (status, value["errors"][0]["code"]) == (403, "native-service")
 
 
 async def test_scale_takes_a_number_from_zero_up(tmp_path: Path) -> None:

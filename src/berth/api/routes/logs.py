@@ -12,6 +12,7 @@ from berth.api.describe import Key, says
 from berth.api.output import Ask, follow, parse_since, whole
 from berth.api.room import Here
 from berth.control import queries
+from berth.model.errors import Refused
 
 NDJSON = "application/x-ndjson"
 LINES = says(views.LogLine, "One line of JSON per piece of output, in the order of time.")
@@ -29,6 +30,9 @@ async def logs(
 ) -> Stream:
     """The newest 10 MB of each attempt are kept, also after its container is gone."""
     found = await queries.resolve(room.control, key)
+    if found.native:
+        text = f"Swarm places {found.name} itself, and Berth does not keep its output."
+        raise Refused.of("native-service", text, f"docker service logs {found.name}")
     ask = Ask(since=parse_since(since, room.control.clock.now()), tail=tail, slot=slot)
     lines = follow(room, found, ask) if follow_ else whole(room, found, ask)
     return Stream(lines, media_type=NDJSON)

@@ -24,7 +24,8 @@ def _each(session: Session, call: Callable[[str], Any], done: str) -> int:
     for job in session.args.jobs:
         answers.append(call(f"/v1/jobs/{segment(job)}"))
         if not session.screen.as_json:
-            session.screen.say(f"{answers[-1]['name']}: {done}")
+            name = answers[-1]["name"]
+            session.screen.say(f"{name}: {done.format(name=name)}")
     if session.screen.as_json:
         session.screen.value(answers if len(answers) > 1 else answers[0])
     return 0
@@ -36,7 +37,8 @@ def _cancel(session: Session) -> int:
 
 
 def _hold(session: Session) -> int:
-    return _each(session, lambda path: session.client.post(f"{path}/hold"), "held; 'berth release JOB' lets it go on")
+    done = "held; 'berth release {name}' lets it go on"
+    return _each(session, lambda path: session.client.post(f"{path}/hold"), done)
 
 
 def _release(session: Session) -> int:

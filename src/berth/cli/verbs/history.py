@@ -42,7 +42,7 @@ LISTING = Listing(
         Column("END", shrink=True),
     ),
     _row,
-    "it has not started yet: 'berth why JOB' says what stands against it",
+    "no attempts: it waits ('berth why JOB'), or Swarm places it itself ('docker service ps NAME')",
 )
 
 

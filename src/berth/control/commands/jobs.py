@@ -92,6 +92,7 @@ async def hold(control: Control, actor: Actor, job_id: str) -> Job:
     """Keep a waiting job from starting. Raises Refused for one that runs."""
     job = _job(control, job_id)
     must_own(actor, job)
+    _not_native(job, "hold", f"berth scale {job.name}=0")
     if any(task.state not in QUEUED for task in control.cluster.tasks_of(job_id)) or job.ended_at is not None:
         raise Refused.of(
             "hold-running",
@@ -124,6 +125,7 @@ async def requeue(control: Control, actor: Actor, job_id: str) -> Job:
     """Stop a running job and put it back with its submit time; the attempt is not counted."""
     job = _job(control, job_id)
     must_own(actor, job)
+    _not_native(job, "requeue", f"docker service update --force {job.name}")
     if job.ended_at is not None or job.cancelled:
         raise Refused.of(
             "requeue-ended",
@@ -159,6 +161,12 @@ async def scale(control: Control, actor: Actor, job_id: str, replicas: int) -> J
         text = f"{replicas} replicas are more than Berth takes for one job ({MOST_SLOTS})."
         raise BadInput.of("too-many-replicas", text, "Write a smaller number", field="replicas")
     return await rescale(control, job_id, replicas, actor.name)
+
+
+def _not_native(job: Job, verb: str, instead: str) -> None:
+    """Raises Refused for what Swarm places itself."""
+    if job.native and job.ended_at is None:
+        raise Refused.of("native-service", f"Swarm places {job.name} itself: Berth cannot {verb} it.", instead)
 
 
 def _job(control: Control, job_id: str) -> Job:
