@@ -192,3 +192,8 @@ def test_more_constraints_than_a_hundred_are_refused_at_the_first_too_many() -> 
     assert (problem.code, problem.field, problem.line) == ("too-many-constraints", "constraints", 103)
     kept = job("image: x\nconstraints:\n" + "".join(f"  - {rule}\n" for rule in rules[:100]))
     assert kept.spec.request.constraints == tuple(rules[:100])
+
+
+def test_a_value_of_env_that_is_no_text_is_told_in_plain_words() -> None:
+    (problem,) = job_problems("image: x\nenv: {A: [1]}\n")
+    assert (problem.message, problem.hint) == ("a value of env is a list, not text.", "Write text.")

@@ -156,6 +156,13 @@ def test_a_required_variable() -> None:
     assert "the host's name" in problem.message
 
 
+def test_what_could_not_be_completed_is_told_once() -> None:
+    (problem,) = problems("services:\n  web:\n    image: ${TAG?say which}\n", variables={"TAG": None})
+    assert (problem.code, problem.line) == ("variable-required", 3)
+    (problem,) = problems("services:\n  web:\n    image: ${TAG\n")
+    assert (problem.code, problem.line) == ("bad-template", 3)
+
+
 def test_a_bad_template_points_into_the_text() -> None:
     (problem,) = problems(wrap("hostname: 'abc$'"))
     assert (problem.code, problem.line, problem.column) == ("bad-template", 4, 19)

@@ -120,10 +120,17 @@ def mistake(error: msgspec.ValidationError) -> Mistake:
         )
     if found := _EXPECTED.fullmatch(text):
         path = _path(found[3])
-        wanted, got = (" or ".join(_WORDS.get(word, word) for word in part.split(" | ")) for part in found.groups()[:2])
+        wanted, got = _kinds(found[1]), _kinds(found[2])
         last = path.rpartition(".")[2] or "the body"
+        last = f"a value of {last}" if str(found[3]).endswith("[...]") else last
         return Mistake("wrong-type", f"{last} is {got}, not {wanted}.", f"Write {wanted}.", path)
     return Mistake("bad-value", text, "Correct the value.", "")
+
+
+def _kinds(union: str) -> str:
+    """`int | str` in words. Where many kinds are taken as text, text is what is meant."""
+    words = union.split(" | ")
+    return "text" if "str" in words and len(words) > 2 else " or ".join(_WORDS.get(word, word) for word in words)
 
 
 def _unknown(key: str, path: str) -> Mistake:

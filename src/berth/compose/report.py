@@ -5,6 +5,8 @@ from berth.model.errors import BadInput, Problem, Refused
 
 MOST_PROBLEMS = 100
 """More of one file help nobody."""
+_UNREAD = ("variable-required", "bad-template")
+"""Where a text could not be completed, what else seems wrong with it says nothing."""
 
 
 class Report:
@@ -46,5 +48,10 @@ def _problem(at: Place | None, code: str, message: str, hint: str, field: str) -
 
 
 def _once(problems: list[Problem]) -> tuple[Problem, ...]:
-    ordered = sorted(dict.fromkeys(problems), key=lambda one: (one.file, one.line, one.column))
-    return tuple(ordered)[:MOST_PROBLEMS]
+    unread = {_place(one): one for one in problems if one.code in _UNREAD}
+    kept = (one for one in dict.fromkeys(problems) if unread.get(_place(one), one).code == one.code)
+    return tuple(sorted(kept, key=_place))[:MOST_PROBLEMS]
+
+
+def _place(one: Problem) -> tuple[str, int, int]:
+    return one.file, one.line, one.column

@@ -72,7 +72,7 @@ def read(text: Text) -> Mapping:
         raise BadInput(Place(text, 1, 1).problem("yaml-empty", "the file is empty.", "Name the file you mean."))
     if not isinstance(root, Mapping):
         message = "the file does not hold keys with values at its top."
-        raise BadInput(root.place.problem("yaml-top", message, "Begin it with a key, such as services:"))
+        raise BadInput(root.place.problem("yaml-top", message, "Begin it with a key, such as services: or image:"))
     if composer.problems:
         raise BadInput(*composer.problems[:MOST_PROBLEMS])
     return root
