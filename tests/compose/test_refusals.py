@@ -182,6 +182,10 @@ def test_files_that_are_no_yaml_are_told_of_together() -> None:
         (CARDS + "volumes: ['/var/run/docker.sock:/s']", "mount-of-socket"),
         (CARDS + "volumes: ['/run:/r:ro']", "mount-of-socket"),
         (CARDS + "volumes: ['/:/host:ro']", "mount-of-socket"),
+        (CARDS + "volumes: ['/proc/1/root/run/docker.sock:/s']", "mount-of-socket"),
+        (CARDS + "volumes: ['/proc/self/task/7/root/proc/1/root:/host']", "mount-of-socket"),
+        (CARDS + "volumes: ['/run/docker/containerd:/c']", "mount-of-socket"),
+        ("volumes: ['/proc/1/cwd/dev/nvidia0:/x']", "mount-of-cards"),
     ],
 )  # fmt: skip
 def test_what_would_give_cards_past_the_ledger_is_refused_to_everybody(service: str, code: str) -> None:
@@ -202,7 +206,15 @@ def test_the_engines_socket_without_cards_is_for_admins_alone(mount: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "mount", ["/dev/shm:/dev/shm", "/dev/infiniband:/dev/infiniband", "/runs:/runs", "/var/runner:/x", "/device:/d"]
+    "mount",
+    [
+        "/dev/shm:/dev/shm",
+        "/dev/infiniband:/dev/infiniband",
+        "/runs:/runs",
+        "/var/runner:/x",
+        "/device:/d",
+        "/proc/1/rooted:/x",
+    ],
 )
 def test_mounts_that_are_nobodys_business(mount: str) -> None:
     assert one_source(mount) == mount.split(":")[0]

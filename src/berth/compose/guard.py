@@ -14,8 +14,13 @@ from berth.model.spec import Mount
 _SOCKETS = tuple(
     f"{run}/{name}"
     for run in ("/run", "/var/run")
-    for name in ("docker.sock", "containerd/containerd.sock", "podman/podman.sock", "crio/crio.sock")
-)
+    for name in (
+        "docker.sock", "containerd/containerd.sock", "docker/containerd/containerd.sock", "podman/podman.sock",
+        "crio/crio.sock",
+    )
+)  # fmt: skip
+_DETOUR = re.compile(r"\A(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd))+(?=/|$)")
+"""A process's own root or folder: the daemon, which opens the path, goes through it to the host's files."""
 _CARD_NODES = re.compile(r"/dev|/dev/(?:nvidia.*|kfd|dri)(?:/.*)?|/proc/driver/nvidia(?:/.*)?")
 _LISTS = ("/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
 _TAKEN_OUT = re.compile(r"DOCKER_RESOURCE_.*|AMD_VISIBLE_DEVICES|NVIDIA_MIG_(?:CONFIG|MONITOR)_DEVICES")
@@ -61,7 +66,7 @@ def labels(pairs: Mapping[str, Var], report: Report) -> dict[str, str]:
 def mounts(found: Iterable[Mounted], cards: bool, admin: bool, report: Report) -> None:
     """Note mounts that give cards (always), or the engine's socket (with cards, or to anybody but an admin)."""
     for one in found:
-        target, host = _clean(one.mount.target), _clean(one.host)
+        target, host = _clean(one.mount.target), _clean(_DETOUR.sub("/", _clean(one.host), 1) if one.host else "")
         if any(_inside(target, root) for root in _LISTS):
             message = f"a mount at {target[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
             report.refuse(one.place, "mount-of-cards", message, _ASK, one.field)
