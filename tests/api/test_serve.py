@@ -105,3 +105,15 @@ async def test_the_server_stops_while_an_agent_is_connected(tmp_path: Path) -> N
             with pytest.raises(LinkDown):
                 await stream.receive()
         await stream.close()
+
+
+async def test_a_body_that_breaks_off_is_no_fault_of_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with lab(tmp_path, node_with()) as api:
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.server.port)
+        head = f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: {api.headers()['Authorization']}\r\n"
+        writer.write(head.encode() + b"Transfer-Encoding: chunked\r\n\r\nnot a length\r\n\r\n")
+        assert (await reader.readline()).split()[1] == b"422"
+        writer.close()
+    assert not [record for record in caplog.records if record.name == "berth"]

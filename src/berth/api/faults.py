@@ -25,6 +25,8 @@ def from_http(request: Request[Any, Any, Any], problem: HTTPException) -> BerthE
             return TooLarge.of("body-too-large", "the request is too large.", "Send less at once")
         case status if status < 500:
             return BadInput(*_problems(problem))
+        case 500 if "client disconnected" in problem.detail:  # no fault of Berth's: the log stays as it is
+            return BadInput.of("bad-request", "the request ended before its body was whole.", "Send it again")
     return as_berth_error(problem)
 
 
