@@ -91,7 +91,7 @@ class Loop:
         await sync_nodes(control, look)
         control.look = look
         control.cluster.natives = _natives(look)
-        seen, before = _seen(look), control.cluster.seen
+        seen, before = _names(look, control.engine.capabilities.slot_objects), control.cluster.seen
         control.cluster.seen = seen
         if control.views.for_names and not before <= seen:
             control.wake("place")
@@ -204,9 +204,12 @@ class Loop:
         return min(times, default=None)
 
 
-def _seen(look: Observed) -> frozenset[str]:
-    """What has a name on the engine: tasks by their objects and containers, native jobs by their services."""
-    return frozenset({*(one.task or one.job for one in look.objects), *(life.task for life in look.lives)})
+def _names(look: Observed, objects: bool) -> frozenset[str]:
+    """What has a name on the engine: slots by their objects, native jobs by their services; where there are no
+    objects, tasks by their containers.
+    """
+    found = {one.task or one.job for one in look.objects}
+    return frozenset(found if objects else found | {life.task for life in look.lives})
 
 
 def _natives(look: Observed) -> dict[str, tuple[Life, ...]]:
