@@ -102,6 +102,14 @@ CASES = {
         HEAD + "    volumes: ['v:/x']\nvolumes: {v: {driver_opts: {type: none, o: bind, device: /dev}}}\n",
         "mount-of-cards", 4, "services.s.volumes.0", "reservations.devices", REFUSED,
     ),
+    "socket by a template of Swarm's": Case(
+        HEAD + """    volumes: [{type: bind, source: '/{{"var/run/docker.sock"}}', target: /s}]\n""",
+        "template-not-carried", 4, "services.s.volumes.0", "Write the value out",
+    ),
+    "variable by a template of Swarm's": Case(
+        HEAD + """    environment: {'{{"DOCKER_RESOURCE_GPU"}}': all}\n""",
+        "template-not-carried", 4, "services.s.environment", "Write the value out",
+    ),
     "socket with cards": Case(
         HEAD + "    gpus: 1\n    volumes: ['/var/run/docker.sock:/s']\n",
         "mount-of-socket", 5, "services.s.volumes.0", "only the paths", REFUSED,

@@ -197,6 +197,28 @@ def test_what_would_give_cards_past_the_ledger_is_refused_to_everybody(service: 
     assert caught.value.exit_code == 4
 
 
+@pytest.mark.parametrize(
+    "service",
+    [
+        """volumes: [{type: bind, source: '/{{"var/run/docker.sock"}}', target: /s}]""",
+        """volumes: [{type: tmpfs, target: '/var/run/nvidia{{"-container-devices"}}/all'}]""",
+        """volumes: ['/data/{{.Service.Labels}}:/x']""",
+        """environment: {'{{"DOCKER_RESOURCE_GPU"}}': all}""",
+    ],
+)
+def test_a_template_that_could_spell_anything_is_refused(service: str) -> None:
+    (found,) = problems(wrap(service) + STORES)
+    assert found.code == "template-not-carried"
+    text = """image: x\nvolumes: ['d:/x']"""
+    options = """volumes: {d: {driver_opts: {type: none, o: bind, device: '{{"/dev"}}'}}}"""
+    (found,) = problems(wrap(text) + options)
+    assert found.code == "template-not-carried"
+
+
+def test_a_template_of_the_nodes_name_is_text_like_any_other() -> None:
+    assert load(wrap("volumes: ['/data/{{.Node.Hostname}}:/x']")).drafts[0].native
+
+
 @pytest.mark.parametrize("mount", ["/var/run/docker.sock:/s", "/:/host:ro", "/var/run:/r"])
 def test_the_engines_socket_without_cards_is_for_admins_alone(mount: str) -> None:
     text = wrap(f"volumes: ['{mount}']")

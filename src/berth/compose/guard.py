@@ -25,6 +25,8 @@ _CARD_NODES = re.compile(r"/dev|/dev/(?:nvidia.*|kfd|dri)(?:/.*)?|/proc/driver/n
 _LISTS = ("/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
 _TAKEN_OUT = re.compile(r"DOCKER_RESOURCE_.*|AMD_VISIBLE_DEVICES|NVIDIA_MIG_(?:CONFIG|MONITOR)_DEVICES")
 _TEMPLATE = re.compile(r"\{\{[^{}]*\.(?:Task|Service)\b[^{}]*\}\}")
+_PLAIN = re.compile(r"\{\{\s*\.(?:Node\.(?:ID|Hostname)|Service\.(?:ID|Name)|Task\.(?:ID|Name|Slot))\s*\}\}")
+"""Templates whose values hold no slash; any other could spell a path or a name past this guard."""
 _ASK = (
     "Ask for a number of cards (a stack file: deploy.resources.reservations.devices, a job: gpus); Berth puts them in."
 )
@@ -43,6 +45,7 @@ def environment(env: Mapping[str, Var], report: Report) -> dict[str, str | None]
     """The environment without what a container runtime would read as a request for cards, sorted by name."""
     kept = {}
     for name in sorted(env):
+        _no_hidden_text(name, env[name].place, env[name].field, report)
         if _TAKEN_OUT.fullmatch(name):
             message = f"{name} is taken out: only Berth says which cards a container sees."
             report.warn(env[name].place, "gpu-variable", message, _ASK, env[name].field)
@@ -66,6 +69,8 @@ def labels(pairs: Mapping[str, Var], report: Report) -> dict[str, str]:
 def mounts(found: Iterable[Mounted], cards: bool, admin: bool, report: Report) -> None:
     """Note mounts that give cards (always), or the engine's socket (with cards, or to anybody but an admin)."""
     for one in found:
+        for text in (one.mount.source, one.mount.target, *one.mount.driver_opts.values()):
+            _no_hidden_text(text, one.place, one.field, report)
         target, host = _clean(one.mount.target), _clean(_DETOUR.sub("/", _clean(one.host), 1) if one.host else "")
         if any(_inside(target, root) for root in _LISTS):
             message = f"a mount at {target[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
@@ -120,6 +125,13 @@ def privileges(service: Fields, cards: bool) -> None:
             report.refuse(place, "device-by-hand", message, _ASK, field)
         else:
             report.warn(place, "key-ignored", "devices: docker stack deploy ignores it, and so does Berth.", "", field)
+
+
+def _no_hidden_text(text: str, place: Place | None, field: str, report: Report) -> None:
+    """Refuse what Swarm would turn into other text than was looked at here."""
+    if "{{" in _PLAIN.sub("", text):
+        message = f"'{text[:80]}' holds a template that could stand for any path or name."
+        report.wrong(place, "template-not-carried", message, "Write the value out.", field)
 
 
 def _clean(path: str) -> str:

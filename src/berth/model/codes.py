@@ -563,8 +563,9 @@ CODES: dict[str, str] = {
     ),
     "template-not-carried": (
         "A value holds a template of task or service, such as {{.Task.Slot}}. In a service that Berth places each "
-        "slot is a service of its own on the engine, so the template would say 1 in every slot. Write the value "
-        "out; in services that Swarm places itself templates work as always."
+        "slot is a service of its own on the engine, so the template would say 1 in every slot. A template with words "
+        "of its own in a mount or in a variable's name could stand for any path, so it is refused everywhere. Write "
+        "the value out; in services that Swarm places itself simple templates such as {{.Node.Hostname}} work."
     ),
     "tls-file": (
         "A file given with `--tls-cert` or `--tls-key` cannot be read. Check its path, and that the server's user "
