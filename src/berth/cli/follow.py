@@ -66,7 +66,8 @@ def follow_to_end(session: Session, job_id: str) -> int:
     if session.screen.as_json:
         session.screen.value(job)
     code = own_exit_code(job)
-    if code == FAILED_AFTER_ACCEPTANCE or job["state"] == "cancelled":
-        told = (f"berth: {job['name']} {job['state']}", note(job))
+    words = note(job)
+    if code == FAILED_AFTER_ACCEPTANCE or job["state"] == "cancelled" or (code and words != f"exit {code}"):
+        told = (f"berth: {job['name']} {job['state']}", words)
         session.screen.note(": ".join(part for part in told if part))
     return code

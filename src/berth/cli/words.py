@@ -67,7 +67,7 @@ def note(job: dict[str, Any]) -> str:
     code = job.get("exit_code")
     if job["state"] in FINISHED and code is not None:
         ended = f"exit {code}"
-        return ended if message in ("", "exit", ended) else f"{ended}: {message}"
+        return ended if message in ("", "exit", ended, f"task: non-zero exit ({code})") else f"{ended}: {message}"
     return "" if message == job["state"] else message
 
 

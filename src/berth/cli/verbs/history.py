@@ -27,7 +27,10 @@ def _end(attempt: dict[str, Any]) -> str:
     if not attempt.get("ended_at"):
         return "goes on"
     code = attempt.get("exit_code")
-    words = [attempt.get("reason") or "", "" if code is None else str(code), attempt.get("error") or ""]
+    error = attempt.get("error") or ""
+    if error == f"task: non-zero exit ({code})":  # Swarm's words for what the code says already
+        error = ""
+    words = [attempt.get("reason") or "", "" if code is None else str(code), error]
     return " ".join(word for word in words if word)
 
 
