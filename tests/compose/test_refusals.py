@@ -209,9 +209,11 @@ def test_what_would_give_cards_past_the_ledger_is_refused_to_everybody(service: 
 def test_a_template_that_could_spell_anything_is_refused(service: str) -> None:
     (found,) = problems(wrap(service) + STORES)
     assert found.code == "template-not-carried"
-    text = """image: x\nvolumes: ['d:/x']"""
-    options = """volumes: {d: {driver_opts: {type: none, o: bind, device: '{{"/dev"}}'}}}"""
-    (found,) = problems(wrap(text) + options)
+
+
+def test_neither_may_a_volumes_options_hold_one() -> None:
+    options = """\nvolumes: {d: {driver_opts: {type: none, o: bind, device: '{{"/dev"}}'}}}\n"""
+    (found,) = problems(wrap("volumes: ['d:/x']") + options)
     assert found.code == "template-not-carried"
 
 
