@@ -195,6 +195,15 @@ def test_what_the_engine_cannot_start_goes_back_after_five_seconds() -> None:
     assert back.reason == "memory"
 
 
+def test_earlier_containers_go_when_a_person_removed_only_the_last_one() -> None:
+    failed = build.task(state="failed", attempt=3, reason="killed", node="gpu-1", engine_id="e-j1.1-3")
+    seen = (build.life(attempt=1, state="exited"), build.life(attempt=2, state="exited"))
+    (sweep,) = asked(ALONE, failed, *seen)
+    assert isinstance(sweep, act.Sweep)
+    assert sweep.handle == Handle(engine_id="e-j1.1-2", node="gpu-1")
+    assert asked(ALONE, failed, *seen, caps=SWARM) == []
+
+
 def test_a_stack_keeps_the_object_of_what_ended_until_it_is_removed() -> None:
     ended = build.task(state="ended", attempt=1, reason="exit", object_id="s-j1.1")
     seen = (build.slot_object(), build.life(state="exited", exit_code=0))

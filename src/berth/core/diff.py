@@ -47,6 +47,8 @@ class Slot(msgspec.Struct, frozen=True):
     object: SlotObject | None
     life: Life | None
     strays: tuple[Life, ...]
+    past: Life | None
+    """What is left of an earlier attempt on an engine without slot objects when a person removed the last one."""
     absent: bool
     """True when what is not seen is proven not to be there."""
 
@@ -60,7 +62,8 @@ class Slot(msgspec.Struct, frozen=True):
         """What names the slot on the engine now: its object, with every life of it, or else the one container."""
         if self.object is not None:
             return Handle(object_id=self.object.id, object_version=self.object.version, node=self.task.node)
-        return Handle(engine_id=self.life.engine_id if self.life else self.task.engine_id, node=self.task.node)
+        life = self.life or self.past
+        return Handle(engine_id=life.engine_id if life else self.task.engine_id, node=self.task.node)
 
 
 def diff(wanted: Iterable[tuple[Job, Task]], facts: Facts) -> list[act.Action]:
@@ -93,8 +96,10 @@ def _slot(job: Job, task: Task, seen: SlotObject | None, lives: list[Life], fact
     current = sorted((life for life in lives if life.attempt == task.attempt), key=lambda life: ORDER[life.state])
     life = current[0] if current and task.attempt else None
     strays = tuple(other for other in lives if other is not life and other.state in ("running", "starting", "unknown"))
+    ended = [other for other in lives if other.state == "exited" and life is None]
+    past = max(ended, key=lambda other: other.attempt, default=None) if not facts.capabilities.slot_objects else None
     absent = facts.observed.began > facts.settled.get(task.id, 0.0)
-    return Slot(job, task, seen, life, strays, absent)
+    return Slot(job, task, seen, life, strays, past, absent)
 
 
 def _slot_actions(slot: Slot, facts: Facts) -> Iterator[act.Action]:
@@ -248,7 +253,7 @@ def _over(slot: Slot, facts: Facts) -> Iterator[act.Action]:
     if slot.life is not None and slot.life.state in ("running", "starting"):
         yield act.Stop(slot.task.id, slot.handle)
         return
-    leftover = slot.object is not None or slot.life is not None
+    leftover = slot.object is not None or slot.life is not None or slot.past is not None
     kept = slot.job.stack in facts.stacks and slot.job.id not in facts.superseded
     kept = kept and slot.task.reason not in ("cancelled", "removed-on-engine")
     if leftover and not kept:
