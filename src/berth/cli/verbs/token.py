@@ -77,4 +77,4 @@ CREATE = Verb(
     about="Only the token is printed on standard output.",
 )
 LS = Verb("berth token ls", no_arguments, _ls, watch=True)
-REVOKE = Verb("berth token revoke 7f3a", _revoke_arguments, _revoke)
+REVOKE = Verb("berth token revoke 7f3a91c4", _revoke_arguments, _revoke)
