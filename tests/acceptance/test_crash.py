@@ -59,9 +59,10 @@ ABOUT_THE_REST = rf"engine (start|stop|remove)|commit (?!.*({ABOUT_RUNS}))"
 """On a Docker host around all other commits, and around the calls that differ there."""
 CALLS = {"observe", "problems", "ensure_stack", "start first", "start again", "stop", "remove", "remove_stack"}
 COMMITS_ON_SWARM = {"granted (starting)", "running (running)", "ended (restarting)", "cancelled (stopping)",
-                    "updated (stopping)", "cancelled+stack-removed (stopping)", "PutTask (stopping)"}  # fmt: skip
-COMMITS_ON_HOST = {"submitted (waiting)", "ended (ended)", "ended (failed)", "released (ended)", "released (failed)",
-                   "job-ended", "DropStack", "PutNode", "node-joined", "PutCard+PutNode"}  # fmt: skip
+                    "cancelled+stack-removed (stopping)", "PutTask (stopping)"}  # fmt: skip
+COMMITS_ON_HOST = {"submitted (waiting)", "submitted+updated (stopping, waiting)", "ended (ended)", "ended (failed)",
+                   "released (ended)", "released (failed)", "job-ended", "DropStack", "PutNode", "node-joined",
+                   "PutCard+PutNode"}  # fmt: skip
 CARDS = 4
 PATIENCE_S = 150.0
 """Between two steps of a life the server may die thirty times."""
