@@ -87,6 +87,8 @@ class Placer:
             if wait.reason != "behind" and (wait.task not in old or old[wait.task].reason != wait.reason)
         ]  # fmt: skip
         cluster.waits = fresh
+        if self.control.engine.capabilities.slot_objects:
+            self.control.wake("reconcile")
         cluster.versions["jobs"] += 1
         if told and not self.control.engine.capabilities.hints_all:
             self.control.wake("observe")  # somebody waits now: an end that was not told of must not wait, too

@@ -58,7 +58,8 @@ class Reconciler:
         """Do what only begins an engine call, and say so; nothing is begun again that is under way."""
         match action:
             case act.Prepare(task=task):
-                prepare_task(self.control, task)
+                if task in self.control.cluster.waits:  # else it may start at once, and is created by that one call
+                    prepare_task(self.control, task)
             case act.Stop(task=task, handle=handle):
                 self._stop(task, handle)
             case act.Sweep(handle=handle, task=task):
