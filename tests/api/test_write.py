@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from berth.api.answers import as_berth_error
 from berth.model.change import PutJob
+from berth.ports import StoreBroken
 from tests import build
 from tests.api.lab import lab, node_with, running, waiting
 
@@ -143,3 +145,10 @@ async def test_a_body_of_very_many_levels_is_a_bad_body(tmp_path: Path) -> None:
             "POST", "/v1/jobs/j1/scale", "user", data=deep, headers={"Content-Type": "application/json"}
         )
         assert (status, value["errors"][0]["code"]) == (422, "bad-json")
+
+
+def test_a_database_that_cannot_be_written_says_so_and_what_to_do() -> None:
+    told = as_berth_error(StoreBroken("The database berth.db failed: database or disk is full. Free some space."))
+    assert (told.http_status, told.exit_code, told.problems[0].code) == (503, 5, "store-broken")
+    assert "disk is full" in told.problems[0].message
+    assert "Nothing of this request was kept" in told.problems[0].hint

@@ -8,6 +8,7 @@ import msgspec
 from berth.api import show, views
 from berth.model.change import DoubleGrant, Stale, Superseded
 from berth.model.errors import BadInput, BerthError, Problem, Refused
+from berth.ports import StoreBroken
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -81,6 +82,11 @@ def as_berth_error(error: Exception) -> BerthError:
             return Unavailable.of(
                 "superseded", "another server has taken over this cluster.", "Speak to that one: berth login URL"
             )
+        case StoreBroken():
+            kept = (
+                "Look first whether it was kept (berth jobs)" if error.unknown else "Nothing of this request was kept"
+            )
+            return Unavailable.of("store-broken", str(error), f"{kept}, then try it again")
         case RecursionError() if "deserializing" in str(error):  # msgspec's word for a body that is too deep
             return BadInput.of("bad-json", "the body has too many levels.", "Its form is listed at /v1/openapi.json")
         case _:
@@ -92,8 +98,8 @@ def as_berth_error(error: Exception) -> BerthError:
 
 
 def is_bug(error: BerthError) -> bool:
-    """True for a fault of Berth's own."""
-    return any(problem.code == "bug" for problem in error.problems)
+    """True for a fault of Berth's own or of its store: the log tells it whole."""
+    return any(problem.code in ("bug", "store-broken") for problem in error.problems)
 
 
 async def send_json(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
