@@ -44,6 +44,11 @@ secrets:
   ngc_api_key:
     external: true
 """
+NO_RESTART = """\
+    deploy:
+      resources: {reservations: {devices: [{capabilities: [gpu], count: 1}]}}
+      restart_policy: {condition: none}
+"""
 LABELS = {"gpu.enable": "true", "gpu.model": "Tesla-V100", "gpu.driver": "470.82.01", "gpu.free": "2"}
 
 
@@ -201,3 +206,13 @@ def test_a_service_of_somebody_else_is_not_killed_by_a_label_write(swarm: Swarm,
     assert any(event["kind"] == "labels-withheld" for event in team.json("events"))
     team("labels", "adopt", "gpu-2")
     until(lambda: free_label(swarm) == "1", 5)
+
+
+def test_a_stack_that_had_ended_is_gone_when_docker_removes_it(swarm: Swarm, team: Berth) -> None:
+    (team.folder / "short.yml").write_text("services:\n  once:\n    image: bb:1\n    command: ['true']\n" + NO_RESTART)
+    team("stack", "deploy", "-c", "short.yml", "short")
+    until(lambda: team.job("short_once")["state"] == "succeeded", 20)
+    assert [stack["name"] for stack in team.json("stack", "ls")] == ["short"]
+    swarm.cli("stack", "rm", "short")
+    until(lambda: team.json("stack", "ls") == [], 20, "the stack is no longer listed")
+    assert team.job("short_once")["state"] == "succeeded"

@@ -116,6 +116,14 @@ class Reclaimer:
 
 
 def _removed(control: Control, job: Job) -> bool:
-    """True when a person took the job's services away with the engine's own tools."""
+    """True when a person took the job's services away with the engine's own tools, also after it had ended."""
     tasks = control.cluster.tasks_of(job.id)
-    return job.cancelled or (bool(tasks) and all(task.reason in ("removed-on-engine", "cancelled") for task in tasks))
+    return job.cancelled or (bool(tasks) and all(_taken_away(control, task) for task in tasks))
+
+
+def _taken_away(control: Control, task: Task) -> bool:
+    if task.reason in ("removed-on-engine", "cancelled"):
+        return True
+    look, settled = control.look, control.calls.settled.get(task.id, 0.0)
+    had_one = control.engine.capabilities.slot_objects and task.object_id
+    return bool(had_one and look and look.began > settled and control.object_of(task.id) is None)
