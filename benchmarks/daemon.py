@@ -33,17 +33,23 @@ class Bare:
             raise RuntimeError(f"{method} {path}: {answer.status} {told[:300]!r}")
         return json.loads(told) if told.strip() else None
 
-    def run(self, name: str, command: Sequence[str]) -> None:
+    def network(self, name: str, driver: str) -> None:
+        """What `docker network create` does."""
+        self.call("POST", "/networks/create", {"Name": name, "Driver": driver, "CheckDuplicate": True})
+
+    def run(self, name: str, command: Sequence[str], network: str = "default") -> None:
         """What `docker run --detach` does: create, then start."""
-        made = self.call("POST", f"/containers/create?name={name}", {"Image": IMAGE, "Cmd": command})
+        body = {"Image": IMAGE, "Cmd": command, "HostConfig": {"NetworkMode": network}}
+        made = self.call("POST", f"/containers/create?name={name}", body)
         self.call("POST", f"/containers/{made['Id']}/start")
 
-    def service(self, name: str, node: str, command: Sequence[str]) -> None:
+    def service(self, name: str, node: str, command: Sequence[str], network: str = "") -> None:
         """What `docker service create --detach` does, on a named node, with no restarts."""
         template = {
             "ContainerSpec": {"Image": IMAGE, "Args": command},
             "RestartPolicy": {"Condition": "none"},
             "Placement": {"Constraints": [f"node.hostname=={node}"]},
+            "Networks": [{"Target": network}] if network else [],
         }
         body = {"Name": name, "TaskTemplate": template, "Mode": {"Replicated": {"Replicas": 1}}}
         self.call("POST", "/services/create", body)

@@ -2,8 +2,8 @@
 
 Every start and death is what the node's own daemon says, by its own clock. The peer is the bare engine through the
 same API in the same run, in turn with Berth: container create and start on Docker, service create on Swarm. JSON keys:
-`berth_ms` (a job), `stack_ms` (a stack file), `bare_ms` (medians), `freed_to_start_ms` (95 of 100 were faster) on
-Docker; with `swarm_` on Swarm.
+`berth_ms` (a job), `bare_ms`, `stack_ms` (a stack file), `bare_stack_ms` (its network made, then the same), all
+medians, `freed_to_start_ms` (95 of 100 were faster) on Docker; with `swarm_` on Swarm.
 """
 
 import argparse
@@ -64,7 +64,10 @@ def in_words(found: Mapping[str, float]) -> str:
         if f"{prefix}berth_ms" in found:
             berth, bare = found[f"{prefix}berth_ms"], found[f"{prefix}bare_ms"]
             rows.append(f"{name:<8}submit to running {berth:7.0f} ms   bare engine {bare:6.0f} ms   (medians)")
-            rows.append(f"{name:<8}as a stack file   {found[f'{prefix}stack_ms']:7.0f} ms")
+            rows.append(
+                f"{name:<8}as a stack file   {found[f'{prefix}stack_ms']:7.0f} ms   "
+                f"bare engine {found[f'{prefix}bare_stack_ms']:6.0f} ms"
+            )
             rows.append(f"{name:<8}freed to next     {found[f'{prefix}freed_to_start_ms']:7.0f} ms   (p95)")
     return "\n".join(rows)
 
@@ -75,8 +78,10 @@ def on_docker(lab: Lab, variant: Variant, turns: int) -> dict[str, float]:
         bare = Bare(host.socket)
         stack.callback(bare.close)
 
-        def run(name: str) -> None:
-            bare.run(name, SLEEP)
+        def run(name: str, stack: bool) -> None:
+            if stack:
+                bare.network(f"{name}_default", "bridge")
+            bare.run(name, SLEEP, f"{name}_default" if stack else "default")
 
         def end(name: str) -> None:
             bare.call("DELETE", f"/containers/{name}?force=true")
@@ -91,8 +96,10 @@ def on_swarm(lab: Lab, variant: Variant, turns: int) -> dict[str, float]:
         stack.callback(bare.close)
         worker = swarm.node("gpu-2")
 
-        def run(name: str) -> None:
-            bare.service(name, worker.name, SLEEP)
+        def run(name: str, stack: bool) -> None:
+            if stack:
+                bare.network(f"{name}_default", "overlay")
+            bare.service(name, worker.name, SLEEP, f"{name}_default" if stack else "")
 
         def end(name: str) -> None:
             bare.call("DELETE", f"/services/{name}")
@@ -100,7 +107,7 @@ def on_swarm(lab: Lab, variant: Variant, turns: int) -> dict[str, float]:
         return measure(stack, "swarm", (swarm.manager, worker), (run, end), turns)
 
 
-Bared = tuple[Callable[[str], None], Callable[[str], None]]
+Bared = tuple[Callable[[str, bool], None], Callable[[str], None]]
 
 
 def measure(
@@ -114,29 +121,31 @@ def measure(
     api = Api(server.port, home / "data")
     stack.callback(api.close)
     ear = stack.enter_context(Ear(node.socket))
-    berth_s, stack_s, bare_s = [], [], []
+    berth_s, stack_s, bare_s, bare_stack_s = [], [], [], []
     for turn in range(turns + 1):
-        bare_s.append(bare_start(ear, bare, f"bare-{turn}"))
+        bare_s.append(bare_start(ear, bare, f"bare-{turn}", stack=False))
+        bare_stack_s.append(bare_start(ear, bare, f"barestack-{turn}", stack=True))
         berth_s.append(berth_start(ear, api))
         stack_s.append(stack_start(ear, api, f"stack-{turn}"))
     freed = freed_to_start(ear, api)
     return {
         "berth_ms": round(statistics.median(berth_s[1:]) * 1000, 1),
         "stack_ms": round(statistics.median(stack_s[1:]) * 1000, 1),
+        "bare_stack_ms": round(statistics.median(bare_stack_s[1:]) * 1000, 1),
         "bare_ms": round(statistics.median(bare_s[1:]) * 1000, 1),
         "freed_to_start_ms": round(percentile(freed, 95) * 1000, 1),
         "freed_to_start_median_ms": round(statistics.median(freed) * 1000, 1),
     }
 
 
-def bare_start(ear: Ear, bare: Bared, name: str) -> float:
+def bare_start(ear: Ear, bare: Bared, name: str, stack: bool) -> float:
     """Seconds from the request to the start that the node tells of."""
     run, end = bare
     began = time.time()
-    run(name)
+    run(name, stack)
 
     def ours(about: Mapping[str, str]) -> bool:
-        return about["name"].startswith(name)
+        return about["name"].partition(".")[0] == name
 
     started = ear.wait("start", ours).at
     end(name)
