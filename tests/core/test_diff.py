@@ -179,6 +179,13 @@ def test_a_restart_waits_for_its_delay() -> None:
     assert asked(ALONE, again, now=1005.0) == [act.Again("j1.1")]
 
 
+def test_an_ended_container_is_removed_before_the_next_attempt_so_that_nobody_starts_it_again() -> None:
+    again = build.task(state="restarting", attempt=1, node="gpu-1", not_before=0.0)
+    old = build.life(state="exited", exit_code=1)
+    assert [type(action) for action in asked(ALONE, again, old)] == [act.Sweep]
+    assert asked(ALONE, again, old, caps=SWARM) == [act.Again("j1.1")]
+
+
 def test_a_time_limit_ends_the_attempt() -> None:
     limited = build.job(spec=build.spec(1, time_limit_s=60.0))
     running = build.task(**RUNNING)

@@ -121,8 +121,7 @@ def _slot_actions(slot: Slot, facts: Facts) -> Iterator[act.Action]:
         case "unknown":
             yield from _unknown_node(slot, facts)
         case "restarting":
-            if slot.task.not_before <= facts.now and not slot.strays and slot.absent:
-                yield act.Again(slot.task.id)
+            yield from _between_attempts(slot, facts)
         case _:
             yield from _over(slot, facts)
 
@@ -245,6 +244,16 @@ def _fenced_or_silent(slot: Slot, facts: Facts) -> Iterator[act.Action]:
         yield act.Ended(slot.task.id, Outcome(reason="node-lost", at=facts.now, error=lost))
     elif slot.task.state != "unknown":
         yield act.Silent(slot.task.id)
+
+
+def _between_attempts(slot: Slot, facts: Facts) -> Iterator[act.Action]:
+    """Where attempts are containers of their own the ended one goes first: a person could start it again beside the
+    next one, on the same card.
+    """
+    if slot.life is not None and not facts.capabilities.slot_objects:
+        yield act.Sweep(slot.handle, f"the ended attempt of {slot.job.name}", slot.task.id)
+    elif slot.task.not_before <= facts.now and not slot.strays and slot.absent:
+        yield act.Again(slot.task.id)
 
 
 def _over(slot: Slot, facts: Facts) -> Iterator[act.Action]:
