@@ -15,9 +15,7 @@ def test_cards_are_only_given_to_what_waits_or_restarts() -> None:
 
 
 def test_a_task_leaves_the_occupying_states_only_by_its_end_or_back_to_the_queue() -> None:
-    leaving = {
-        trigger for (state, trigger), to in TRANSITIONS.items() if state in OCCUPYING and to not in OCCUPYING
-    }
+    leaving = {trigger for (state, trigger), to in TRANSITIONS.items() if state in OCCUPYING and to not in OCCUPYING}
     assert leaving == {"finish", "fail", "wait"}
 
 

@@ -63,7 +63,7 @@ class Reclaimer:
             if job is None or job.ended_at is not None or job.native:
                 continue
             over = all(task.state in FINISHED and task.gone and task.id not in cluster.grants for task in tasks)
-            if over and (tasks or job.cancelled):
+            if over and (job.cancelled or (tasks and job.replicas > 0)):
                 cluster.settling[job_id] = None  # asked again should the commit fail
                 await self._close(job, tasks)
         for job in [cluster.jobs[job_id] for job_id in cluster.live]:

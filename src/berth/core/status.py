@@ -41,6 +41,8 @@ def job_status(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> Jo
 
 def _state(job: Job, tasks: Sequence[Task]) -> JobState:
     states = {task.state for task in tasks}
+    if job.replicas == 0 and not job.cancelled and job.ended_at is None and states <= FINISHED:
+        return "waiting"
     if not states and job.ended_at is not None:
         return "cancelled" if job.cancelled else "succeeded"
     if states and states <= FINISHED:
@@ -53,7 +55,7 @@ def _state(job: Job, tasks: Sequence[Task]) -> JobState:
         return "stopping"
     if "starting" in states:
         return "starting"
-    return "waiting" if states or job.replicas else "succeeded"
+    return "waiting"
 
 
 def _final(job: Job, tasks: Sequence[Task]) -> JobState:
@@ -67,6 +69,9 @@ def _final(job: Job, tasks: Sequence[Task]) -> JobState:
 def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
     if job.held:
         return msgspec.structs.replace(status, reason="held", message=f"held: type 'berth release {job.id}'")
+    if job.replicas == 0:
+        told = f"it is scaled to 0: type 'berth scale {job.name}=1'"
+        return msgspec.structs.replace(status, reason="held", message=told)
     waiting = _first_wait(status, tasks, waits)
     if waiting is not None:
         return waiting
