@@ -223,9 +223,7 @@ def test_a_stack_keeps_the_object_of_what_ended_until_it_is_removed() -> None:
 def test_the_container_of_an_earlier_attempt_is_swept_though_the_last_one_is_gone() -> None:
     over = build.task(state="ended", attempt=2, reason="cancelled")
     old = build.life(attempt=1, state="exited")
-    handle = Handle(engine_id=old.engine_id, node=old.node)
-    assert asked(ALONE, over, old) == [act.Sweep(handle, "an earlier attempt of train", "j1.1")]
-    assert asked(ALONE, over, old, caps=SWARM) == []
+    assert asked(ALONE, over, old) == [act.Sweep(Handle(engine_id=old.engine_id), "what is left of train", "j1.1")]
 
 
 def test_an_edit_by_hand_is_found_by_what_the_object_asks_for() -> None:

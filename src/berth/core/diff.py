@@ -51,8 +51,6 @@ class Slot(msgspec.Struct, frozen=True):
     """What is left of an earlier attempt on an engine without slot objects when a person removed the last one."""
     absent: bool
     """True when what is not seen is proven not to be there."""
-    remains: tuple[Life, ...] = ()
-    """Ended containers of earlier attempts, where each attempt has one of its own."""
 
     @property
     def coming(self) -> bool:
@@ -101,9 +99,7 @@ def _slot(job: Job, task: Task, seen: SlotObject | None, lives: list[Life], fact
     ended = [other for other in lives if other.state == "exited" and life is None]
     past = max(ended, key=lambda other: other.attempt, default=None) if not facts.capabilities.slot_objects else None
     absent = facts.observed.began > facts.settled.get(task.id, 0.0)
-    own = not facts.capabilities.slot_objects
-    remains = tuple(other for other in lives if own and other is not life and other.state == "exited")
-    return Slot(job, task, seen, life, strays, past, absent, remains)
+    return Slot(job, task, seen, life, strays, past, absent)
 
 
 def _slot_actions(slot: Slot, facts: Facts) -> Iterator[act.Action]:
@@ -271,9 +267,6 @@ def _over(slot: Slot, facts: Facts) -> Iterator[act.Action]:
     kept = kept and slot.task.reason not in ("cancelled", "removed-on-engine")
     if leftover and not kept:
         yield act.Sweep(slot.handle, f"what is left of {slot.job.name}", slot.task.id)
-    elif slot.remains and not kept:
-        handle = Handle(engine_id=slot.remains[0].engine_id, node=slot.remains[0].node)
-        yield act.Sweep(handle, f"an earlier attempt of {slot.job.name}", slot.task.id)
 
 
 def _stop_strays(slot: Slot) -> Iterator[act.Action]:
