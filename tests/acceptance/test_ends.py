@@ -124,6 +124,7 @@ def _clean(bed: Bed) -> None:
 )
 def test_an_exit_frees_the_card(bed: Bed, command: str, state: str, reason: str, code: int) -> None:
     name = bed.deploy("app", "sh", "-c", command)
+    until(lambda: bed.berth.job(name)["state"] not in ("waiting", "starting"), 20, "it has begun")
     bed.next()
     bed.over(name, state, reason)
     assert bed.berth.job(name)["exit_code"] == code
