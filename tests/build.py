@@ -28,9 +28,7 @@ def view(name: str = "gpu-1", cards: Iterable[Card] | int = 0, used: Iterable[in
     """A node with cards (a number, or values), of which those at the indices `used` are taken whole."""
     found = tuple(card(name, index) for index in range(cards)) if isinstance(cards, int) else tuple(cards)
     taken = set(used)
-    views = tuple(
-        CardView(one, Room(0, 0) if one.index in taken else Room(WHOLE, one.memory_mib), ()) for one in found
-    )
+    views = tuple(CardView(one, Room(0, 0) if one.index in taken else Room(WHOLE, one.memory_mib), ()) for one in found)
     return NodeView(node(name, **fields), views)
 
 
