@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: quickstart setup check test bench docs lock clean
+.PHONY: quickstart setup check style test bench docs lock clean
 
 quickstart: $(STAMP)          ## the main job on the best engine found here, from deploy to removal
 	@$(BIN)/python -m examples.quickstart
@@ -17,12 +17,14 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(STAMP)
 
-check: $(STAMP)               ## style, types, import rule, links of the docs, fast tests: under 90 s
+check: style                  ## style, types, import rule, links of the docs, fast tests
+	$(BIN)/python -m pytest -m "not engine" tests
+
+style: $(STAMP)               ## ruff, mypy --strict, the import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not engine" tests
 
 test: $(STAMP)                ## all tests; those of real engines install, build and start what they need
 	$(BIN)/python -m tests.testbed ready

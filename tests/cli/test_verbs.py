@@ -338,11 +338,16 @@ def _process(environ: dict[str, str], *words: str, stdin: str = "") -> "subproce
     )
 
 
+def _listening() -> None:
+    """Ctrl-C is heard, as at a terminal; what a shell starts in the background would ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def _started(environ: dict[str, str], *words: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
         [sys.executable, "-m", "berth", *words],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, preexec_fn=_listening,
     ) as process:  # fmt: skip
         try:
             yield process
