@@ -347,7 +347,8 @@ def _listening() -> None:
 def _started(environ: dict[str, str], *words: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
         [sys.executable, "-m", "berth", *words],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, preexec_fn=_listening,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
+        preexec_fn=_listening,
     ) as process:  # fmt: skip
         try:
             yield process
