@@ -71,14 +71,9 @@ class Control:
         return Note(msgspec.structs.replace(event, **about))
 
     def wake(self, *kinds: str) -> None:
-        """Ask the named controllers to run: "place", "reconcile", "reclaim", "label", "observe"."""
+        """Ask the named controllers to run: "place", "reconcile", "reclaim", "label", "observe", "alarm"."""
         for kind in kinds:
             self.bell(kind).set()
-
-    def wake_at(self, when: float) -> None:
-        """Something is due at this time (seconds since the epoch): the alarm is set anew."""
-        if when > 0:
-            self.wake("alarm")
 
     def bell(self, kind: str) -> asyncio.Event:
         """The bell that wakes a controller."""

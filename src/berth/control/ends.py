@@ -28,7 +28,7 @@ async def end_attempt(control: Control, task_id: str, outcome: Outcome) -> None:
     if await amend(control, task_id, ended, told):
         control.keeper.drain(task_id)
         control.wake("reclaim", "reconcile", "place")
-        control.wake_at(decided[0][1].not_before)
+        control.wake("alarm")
 
 
 def attempt_of(task: Task, outcome: Outcome | None = None) -> Attempt:

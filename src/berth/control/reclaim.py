@@ -1,6 +1,7 @@
 """Reclaim: give cards back to the ledger once the engine shows that nothing is left of the task (core.expire)."""
 
 import contextlib
+from functools import partial
 
 import msgspec
 
@@ -10,7 +11,7 @@ from berth.control.native import apply_native, remove_native
 from berth.core.expire import Held, expire
 from berth.core.status import job_status
 from berth.model.change import Batch, DropStack, Give, PutJob, PutStack, Stale
-from berth.model.job import Job, Stack, Task
+from berth.model.job import Job, Task
 from berth.model.lifecycle import FINISHED, QUEUED, revise
 
 
@@ -99,11 +100,17 @@ class Reclaimer:
             ids = {job.id for job in jobs}
             left = look is None or bool(ids & {*(o.job for o in look.objects), *(life.job for life in look.lives)})
             if stack.removing and not left and all(job.ended_at is not None for job in jobs):
-                control.calls.run(f"stack {stack.name}", lambda stack=stack: self._drop(stack))  # type: ignore[misc]
+                control.calls.run(f"stack {stack.name}", partial(self.drop, stack.name))
 
-    async def _drop(self, stack: Stack) -> None:
-        await self.control.engine.remove_stack(stack)
-        await self.control.writer.commit((DropStack(stack.name),))
+    async def drop(self, name: str) -> None:
+        """Remove the stack's networks, unless it was deployed again meanwhile: that needs them."""
+        async with self.control.deploying(name):
+            stack = self.control.cluster.stacks.get(name)
+            jobs = self.control.cluster.stack_jobs(name)
+            if stack is None or not stack.removing or any(job.ended_at is None for job in jobs):
+                return
+            await self.control.engine.remove_stack(stack)
+            await self.control.writer.commit((DropStack(name),))
 
     async def _close(self, job: Job, tasks: tuple[Task, ...]) -> None:
         at = max((task.ended_at for task in tasks if task.ended_at is not None), default=self.control.clock.now())

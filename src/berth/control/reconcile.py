@@ -118,6 +118,7 @@ class Reconciler:
 
         if await amend(control, action.task, running, told):
             control.keeper.follow(action.task)
+            control.wake("alarm")
 
     async def _start(self, task_id: str) -> None:
         """Start with the object's version as it is now, committed first, so that a late call still fails."""
@@ -202,8 +203,7 @@ class Reconciler:
     def _stop(self, task_id: str, handle: Handle) -> None:
         control = self.control
         task = control.cluster.task(task_id)
-        grace = control.cluster.jobs[task.job].spec.stop_grace_s if task is not None else None
-        grace = 0.0 if task is not None and task.stop_for == "wrong-cards" else grace  # they are somebody else's
+        grace = self._grace(task) if task is not None else None
         final = task is not None and task.stop_for in ("cancelled", "scale", "removed-on-engine")
 
         async def call() -> None:
@@ -214,6 +214,15 @@ class Reconciler:
             await amend(control, task_id, lambda now: revise(now, stop_sent=True) if now.state == "stopping" else None)
 
         control.calls.run(task_id, call)
+
+    def _grace(self, task: Task) -> float | None:
+        """Seconds between TERM and KILL; none for cards that are somebody else's, a drain's own where it gave one."""
+        node = self.control.cluster.nodes.get(task.node)
+        if task.stop_for == "wrong-cards":
+            return 0.0
+        if task.stop_for == "move" and node is not None and node.drain_grace_s is not None:
+            return node.drain_grace_s
+        return self.control.cluster.jobs[task.job].spec.stop_grace_s
 
     def _sweep(self, key: str, handle: Handle) -> None:
         if self.control.keeper.draining(key) or self.control.calls.busy(key):

@@ -42,7 +42,6 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     adopted: bool = False
     gone: bool = False
     drain: str = ""
-    drain_move: bool = False
     drain_grace_s: float | None = None
     fence: str = ""
     written: dict[str, str] = {}

@@ -103,7 +103,7 @@ async def drain(
     """No new work on the node; what runs there finishes, or with `move` is stopped and placed elsewhere."""
     must_be_admin(actor, "drain a node")
     _need_reason(reason, f"berth node drain {name} --reason TEXT")
-    fields = {"drain": reason, "drain_move": move, "drain_grace_s": grace_s}
+    fields = {"drain": reason, "drain_grace_s": grace_s}
     node = await _put(control, actor, name, "drained", **fields)
     if move:
         for _, task in list(control.cluster.unfinished()):
@@ -115,7 +115,7 @@ async def drain(
 async def undrain(control: Control, actor: Actor, name: str) -> Node:
     """Let the node take work again; a flag that was raised on it is taken as seen."""
     must_be_admin(actor, "undrain a node")
-    return await _put(control, actor, name, "undrained", drain="", drain_move=False, drain_grace_s=None, flag="")
+    return await _put(control, actor, name, "undrained", drain="", drain_grace_s=None, flag="")
 
 
 async def fence(control: Control, actor: Actor, name: str, reason: str) -> Node:
