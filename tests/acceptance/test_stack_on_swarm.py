@@ -73,33 +73,35 @@ def free_label(swarm: Swarm) -> str:
 def team(swarm: Swarm, tmp_path: Path) -> Iterator[Berth]:
     """The team's Swarm: node 2 labelled by hand, the secret there, and Berth started on the manager."""
     swarm.cli("node", "update", *(w for k, v in LABELS.items() for w in ("--label-add", f"{k}={v}")), "gpu-2")
-    swarm.manager.docker("secret", "create", "ngc_api_key", str(_secret(tmp_path)))
+    swarm.manager.docker("secret", "create", "ngc_api_key", str(secret(tmp_path)))
     try:
         with Berth(tmp_path, "--docker-host", swarm.manager.url) as berth:
             (tmp_path / "docker-compose.yml").write_text(STACK)
             yield berth
     finally:
-        _clean(swarm)
+        clean(swarm)
 
 
-def _secret(folder: Path) -> Path:
+def secret(folder: Path) -> Path:
+    """A file with the team's key."""
     path = folder / "ngc"
     path.write_text("key-123")
     return path
 
 
-def _clean(swarm: Swarm) -> None:
+def clean(swarm: Swarm) -> None:
+    """No service, container, secret or label of a test is left."""
     for service in swarm.cli("service", "ls", "-q").split():
         swarm.cli("service", "rm", service)
     until(
         lambda: not swarm.manager.docker("ps", "-q").strip() and not swarm.node("gpu-2").docker("ps", "-q").strip(), 20
     )
-    until(lambda: _try(swarm, "secret", "rm", "ngc_api_key"), 20)
+    until(lambda: tried(swarm, "secret", "rm", "ngc_api_key"), 20)
     present = labels_of(swarm, "gpu-2")
     swarm.cli("node", "update", *(w for k in present for w in ("--label-rm", k)), "gpu-2") if present else None
 
 
-def _try(swarm: Swarm, *words: str) -> bool:
+def tried(swarm: Swarm, *words: str) -> bool:
     try:
         swarm.cli(*words)
     except Exception:  # noqa: BLE001 - tried again by the caller
