@@ -56,7 +56,7 @@ def test_killed_and_frozen(host: DockerHost) -> None:
 
 
 def test_hosts_are_apart_and_can_be_cut_off(lab: Lab, host: DockerHost) -> None:
-    reach = ["ping", "-c1", "-W1", lab.network.gateway]
+    reach = ["ping", "-c3", "-W2", lab.network.gateway]
     busybox = ["busybox", *reach]
     assert run(host.command("hostname")).stdout.strip() == "solo"
     run(host.command(*busybox))
