@@ -7,7 +7,7 @@ import msgspec
 from berth.model.job import Task, TaskState
 
 Trigger = Literal[
-    "prepare", "grant", "start", "silent", "return", "stop", "retry", "finish", "fail", "wait", "withdraw"
+    "prepare", "grant", "start", "silent", "return", "stop", "retry", "finish", "fail", "wait"
 ]  # fmt: skip
 
 # prepare   the engine has the slot's object, which cannot run yet
@@ -20,7 +20,6 @@ Trigger = Literal[
 # finish    the last attempt ended well, or the task was cancelled
 # fail      the last attempt ended badly
 # wait      the attempt ended and the task goes back to the queue without cards
-# withdraw  the prepared object is gone from the engine, nothing ran
 TRANSITIONS: dict[tuple[TaskState, Trigger], TaskState] = {
     ("waiting", "prepare"): "prepared",
     ("waiting", "grant"): "starting",
@@ -29,7 +28,6 @@ TRANSITIONS: dict[tuple[TaskState, Trigger], TaskState] = {
     ("prepared", "grant"): "starting",
     ("prepared", "finish"): "ended",
     ("prepared", "fail"): "failed",
-    ("prepared", "withdraw"): "waiting",
     ("starting", "start"): "running",
     ("starting", "silent"): "unknown",
     ("starting", "stop"): "stopping",
