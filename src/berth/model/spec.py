@@ -5,6 +5,8 @@ from typing import Literal
 import msgspec
 
 RestartCondition = Literal["none", "on-failure", "any"]
+ServiceMode = Literal["replicated", "global", "replicated-job", "global-job"]
+Protocol = Literal["tcp", "udp", "sctp"]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -13,7 +15,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `gpus` is a number of whole cards of one node; `all_matching` means every matching card of one node.
     `named` are indices ("0") or full UUIDs or NODE/INDEX: exactly these cards (static). `constraints` are the
     texts of the constraint language, ANDed. `cpu_nano` (1e-9 CPUs) and `memory_bytes` are reservations.
-    `pinned_node` ties the task to one node by name (a node-local volume).
+    `pinned_node` ties the task to one node by name (a node-local volume). `ports` are the host ports that the task
+    needs on its node for itself, as "8080/tcp", sorted.
     """
 
     gpus: int = 0
@@ -24,6 +27,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_bytes: int = 0
     pinned_node: str = ""
     generic: dict[str, int] = {}
+    ports: tuple[str, ...] = ()
 
     @property
     def wants_cards(self) -> bool:
@@ -80,6 +84,30 @@ class NetworkUse(msgspec.Struct, frozen=True, omit_defaults=True):
     aliases: tuple[str, ...] = ()
 
 
+class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A published port. `published` 0 lets the engine choose; "ingress" is the whole Swarm's, "host" the node's own."""
+
+    target: int
+    published: int = 0
+    protocol: Protocol = "tcp"
+    mode: Literal["ingress", "host"] = "ingress"
+
+
+class Rollout(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How slots change to another generation (`update_config`, `rollback_config`), as Docker's fields and defaults.
+
+    `parallelism` 0 means all at once; `delay_s` lies between two rounds; a slot is watched for `monitor_s` after its
+    start; the rollout has failed when more than `max_failure_ratio` (0 to 1) of its slots did.
+    """
+
+    parallelism: int = 1
+    delay_s: float = 0.0
+    failure_action: Literal["pause", "continue", "rollback"] = "pause"
+    monitor_s: float = 5.0
+    max_failure_ratio: float = 0.0
+    order: Literal["stop-first", "start-first"] = "stop-first"
+
+
 class Healthcheck(msgspec.Struct, frozen=True, omit_defaults=True):
     """`test` as Docker takes it (("NONE",) disables); times in nanoseconds, 0 = the image's."""
 
@@ -96,6 +124,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `env` are (name, value) pairs in order; a value of None unsets. `labels` go to the engine's service,
     `container_labels` to the container. `time_limit_s` is per attempt. `shm_bytes` 0 = the engine's default.
+    `update` and `rollback` None: the file says nothing of them.
     """
 
     image: str
@@ -124,3 +153,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limits: Limits = Limits()
     restart: Restart = Restart()
     time_limit_s: float | None = None
+    mode: ServiceMode = "replicated"
+    ports: tuple[Port, ...] = ()
+    endpoint_mode: Literal["", "vip", "dnsrr"] = ""
+    update: Rollout | None = None
+    rollback: Rollout | None = None
