@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from berth.model.image import Demand
+
 RestartCondition = Literal["none", "on-failure", "any"]
 ServiceMode = Literal["replicated", "global", "replicated-job", "global-job"]
 Protocol = Literal["tcp", "udp", "sctp"]
@@ -16,7 +18,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `named` are indices ("0") or full UUIDs or NODE/INDEX: exactly these cards (static). `constraints` are the
     texts of the constraint language, ANDed. `cpu_nano` (1e-9 CPUs) and `memory_bytes` are reservations.
     `pinned_node` ties the task to one node by name (a node-local volume). `ports` are the host ports that the task
-    needs on its node for itself, as "8080/tcp", sorted.
+    needs on its node for itself, as "8080/tcp", sorted. `image` is what the image demands of each card: admission
+    knows it, no file says it (see `Job.request`).
     """
 
     gpus: int = 0
@@ -28,6 +31,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pinned_node: str = ""
     generic: dict[str, int] = {}
     ports: tuple[str, ...] = ()
+    image: tuple[Demand, ...] = ()
 
     @property
     def wants_cards(self) -> bool:
@@ -36,7 +40,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Ceilings that the engine enforces: 1e-9 CPUs, bytes, number of processes; 0 = none."""
+    """Ceilings that the engine enforces: 1e-9 CPUs, bytes, number of processes (-1: any number); 0 = not said."""
 
     cpu_nano: int = 0
     memory_bytes: int = 0
@@ -53,9 +57,11 @@ class Restart(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A volume, bind or tmpfs. `source` is a volume's engine name or a host path; "" for anonymous and tmpfs."""
+    """A volume, bind, tmpfs or image. `source` is a volume's engine name, a host path, an image or a volume group; ""
+    for anonymous and tmpfs. `options`: the file gives options of the mount's kind, though they may all be empty.
+    """
 
-    kind: Literal["bind", "volume", "tmpfs", "npipe", "cluster"]
+    kind: Literal["bind", "volume", "tmpfs", "npipe", "cluster", "image"]
     source: str = ""
     target: str
     read_only: bool = False
@@ -65,6 +71,9 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     driver_opts: dict[str, str] = {}
     labels: dict[str, str] = {}
     tmpfs_bytes: int = 0
+    subpath: str = ""
+    consistency: str = ""
+    options: bool = False
 
 
 class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,6 +91,7 @@ class NetworkUse(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     aliases: tuple[str, ...] = ()
+    driver_opts: dict[str, str] = {}
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -117,6 +127,61 @@ class Healthcheck(msgspec.Struct, frozen=True, omit_defaults=True):
     start_period_ns: int = 0
     start_interval_ns: int = 0
     retries: int = 0
+
+
+class Ulimit(msgspec.Struct, frozen=True):
+    """A limit of the kernel by its name ("nofile"); -1 means none."""
+
+    name: str
+    soft: int
+    hard: int
+
+
+class Logging(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the output goes: a log driver ("": the daemon's own) with its options."""
+
+    driver: str = ""
+    options: dict[str, str] = {}
+
+
+class Credential(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A Windows credential spec: one of a config (its name in the engine's store), a file, a registry key."""
+
+    config: str = ""
+    file: str = ""
+    registry: str = ""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the daemon puts around the processes of a container.
+
+    Capabilities are spelled CAP_X (or ALL) and sorted; `hosts` are (name, address) lines of /etc/hosts; `tmpfs` are
+    PATH or PATH:OPTIONS, and `ipc` a mode, both for engines whose containers can have them.
+    """
+
+    cap_add: tuple[str, ...] = ()
+    cap_drop: tuple[str, ...] = ()
+    sysctls: dict[str, str] = {}
+    ulimits: tuple[Ulimit, ...] = ()
+    dns: tuple[str, ...] = ()
+    dns_search: tuple[str, ...] = ()
+    dns_options: tuple[str, ...] = ()
+    hosts: tuple[tuple[str, str], ...] = ()
+    logging: Logging | None = None
+    credential: Credential | None = None
+    isolation: str = ""
+    oom_score_adj: int = 0
+    tmpfs: tuple[str, ...] = ()
+    ipc: str = ""
+
+
+class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an engine that places a service itself shares it out: over the values of these labels, in this order;
+    `max_per_node` 0 means no ceiling.
+    """
+
+    over: tuple[str, ...] = ()
+    max_per_node: int = 0
 
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,3 +223,5 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     endpoint_mode: Literal["", "vip", "dnsrr"] = ""
     update: Rollout | None = None
     rollback: Rollout | None = None
+    around: Surroundings = Surroundings()
+    spread: Spread = Spread()
