@@ -20,18 +20,19 @@ class Hindrance(IntEnum):
 
     NO_MATCH = 1
     TOO_FEW = 2
-    TOO_SMALL = 3
-    GONE = 4
-    SILENT = 5
-    FENCED_NODE = 6
-    DRAINING = 7
-    NO_SCHEDULE = 8
-    FENCED = 9
-    FOREIGN = 10
-    BUSY = 11
-    FREE_RULE = 12
-    CPU = 13
-    MEMORY = 14
+    IMAGE = 3
+    TOO_SMALL = 4
+    GONE = 5
+    SILENT = 6
+    FENCED_NODE = 7
+    DRAINING = 8
+    NO_SCHEDULE = 9
+    FENCED = 10
+    FOREIGN = 11
+    BUSY = 12
+    FREE_RULE = 13
+    CPU = 14
+    MEMORY = 15
 
 
 LAST_OF_MATCH, LAST_OF_STATE = Hindrance.TOO_SMALL, Hindrance.FOREIGN
@@ -98,10 +99,10 @@ def own_mask(candidate: Candidate, stand: Stand) -> int:
 
 def _match(shape: Shape, stand: Stand, mask: int) -> Iterator[Hindrance]:
     if mask == NO_NODE or (shape.wants_cards and not mask):
-        yield Hindrance.NO_MATCH
+        yield Hindrance.IMAGE if stand.barred(shape, mask) else Hindrance.NO_MATCH
         return
     if not _enough(shape, stand, mask, stand.all):
-        yield Hindrance.TOO_FEW
+        yield Hindrance.IMAGE if stand.barred(shape, mask) else Hindrance.TOO_FEW
     node = stand.node
     if (0 < node.cpu_nano < shape.cpu_nano) or (0 < node.memory_bytes < shape.memory_bytes):
         yield Hindrance.TOO_SMALL

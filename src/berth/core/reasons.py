@@ -15,6 +15,7 @@ MOST_NAMED = 3
 TOKENS: dict[Hindrance, WaitReason] = {
     Hindrance.NO_MATCH: "no-match",
     Hindrance.TOO_FEW: "capacity",
+    Hindrance.IMAGE: "image",
     Hindrance.TOO_SMALL: "capacity",
     Hindrance.GONE: "node-silent",
     Hindrance.SILENT: "node-silent",
@@ -31,11 +32,16 @@ TOKENS: dict[Hindrance, WaitReason] = {
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Why a task waits: a token, a sentence, and whether no known node could ever take it."""
+    """Why a task waits: a token, a sentence, and whether no known node could ever take it.
+
+    `first` is the job that is served before it, and `among_own` the sentence for other slots of that very job.
+    """
 
     reason: WaitReason
     message: str
     never: bool = False
+    first: str = ""
+    among_own: str = ""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -57,7 +63,14 @@ def blocked(candidate: Candidate) -> Cause:
 def behind(first: Candidate, cause: Cause) -> Cause:
     """The cause of a task that an earlier one keeps waiting."""
     does = "waits behind another one" if cause.reason == "behind" else cause.message
-    return Cause("behind", f"an earlier job is served first: {first.name} ({first.job}) {does}")
+    text = f"an earlier job is served first: {first.name} ({first.job}) {does}"
+    among_own = f"slot {first.task.rpartition('.')[2]} of {first.name} is served first: it {does}"
+    return Cause("behind", text, first=first.job, among_own=among_own)
+
+
+def told(candidate: Candidate, cause: Cause) -> Cause:
+    """The cause in the words of this candidate: one that waits behind its own job is not told of "an earlier job"."""
+    return Cause(cause.reason, cause.among_own) if cause.first == candidate.job else cause
 
 
 def cause_of(candidate: Candidate, shape: Shape, board: Board) -> Cause:
@@ -83,6 +96,8 @@ def _sentence(nearest: Hindrance, shape: Shape, board: Board, there: list[Look])
             return _no_match(shape, board.stands)
         case Hindrance.TOO_FEW:
             return _too_few(shape, board, there)
+        case Hindrance.IMAGE:
+            return f"the image cannot run on the cards of {where}: {_barred(shape, board, there[0])}"
         case Hindrance.BUSY | Hindrance.FREE_RULE | Hindrance.FOREIGN:
             return _busy(nearest, shape, board, there)
         case Hindrance.TOO_SMALL | Hindrance.CPU | Hindrance.MEMORY:
@@ -186,6 +201,11 @@ def _models(shape: Shape, stands: Iterable[Stand], alone: list[str]) -> str:
         return ""
     found = sorted({card.model for stand in stands for card in stand.cards if card.model})
     return f" (there {'are' if len(found) > 1 else 'is'} {', '.join(found[:6])})" if found else ""
+
+
+def _barred(shape: Shape, board: Board, look: Look) -> str:
+    """The first demand of the image that a card of the node does not meet."""
+    return next(iter(board.stands[look.at].barred(shape, board.mask(look.at, shape)).values()))
 
 
 def _reserved(shape: Shape) -> str:

@@ -11,12 +11,17 @@ from berth.core.topology import positions
 from berth.model.plan import Refusal
 
 
+_RULES = {Hindrance.DRAINING: "draining", Hindrance.NO_SCHEDULE: "gpu.schedule"}
+"""Rules that say more than the one word by which the task waits."""
+
+
 def refusal(hindrance: Hindrance, shape: Shape, stand: Stand, mask: int, left: Left) -> Iterator[Refusal]:
     """The refusals that a hindrance means: one for each rule that does not hold, else one."""
     if hindrance is Hindrance.NO_MATCH:
         yield from _no_match(shape, stand)
         return
-    yield Refusal(TOKENS[hindrance], _message(hindrance, shape, stand, mask, left))
+    rule = _RULES.get(hindrance) or TOKENS[hindrance]
+    yield Refusal(rule, _message(hindrance, shape, stand, mask, left))
 
 
 def _message(hindrance: Hindrance, shape: Shape, stand: Stand, mask: int, left: Left) -> str:
@@ -24,6 +29,8 @@ def _message(hindrance: Hindrance, shape: Shape, stand: Stand, mask: int, left: 
     match hindrance:
         case Hindrance.TOO_FEW:
             return _too_few(shape, mask)
+        case Hindrance.IMAGE:
+            return _barred(shape, stand, mask)
         case Hindrance.TOO_SMALL:
             return f"has {_cpus(node.cpu_nano)} and {_mib(node.memory_bytes)} in all, {_asked(shape)} asked for"
         case Hindrance.BUSY:
@@ -78,6 +85,15 @@ def _together(shape: Shape, stand: Stand) -> str:
     if shape.named and not shape.card_rules:
         return f"has not all of the cards {', '.join(shape.named)}"
     return "no card meets all constraints together"
+
+
+def _barred(shape: Shape, stand: Stand, mask: int) -> str:
+    """What the image demands that the node's cards do not meet; each demand once, with the cards that fail it."""
+    failing: dict[str, list[int]] = {}
+    for at, why in stand.barred(shape, mask).items():
+        failing.setdefault(why, []).append(stand.cards[at].index)
+    told = (f"card{'s' * (len(cards) > 1)} {', '.join(map(str, cards))}: {why}" for why, cards in failing.items())
+    return "; ".join(told)
 
 
 def _too_few(shape: Shape, mask: int) -> str:

@@ -1,11 +1,13 @@
 """A request read once: its rules parsed and sorted by what they are asked of; equal requests share one shape."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
 from berth.core.constraints import BadConstraint, Constraint, parse
 from berth.core.constraints.keys import card_fact
+from berth.model.image import Demand
 from berth.model.spec import Request
 
 ShapeKey = tuple[object, ...]
@@ -17,6 +19,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     `every` wants all matching cards of a node; `named` exactly these. `node_rules` are asked of the node,
     `card_rules` of each card, `free_rules` of the number of free cards now. `match` names what static matching
     depends on. `broken` is why a rule could not be read: then nothing matches.
+    `image` is what the image demands of each card.
     """
 
     key: ShapeKey
@@ -31,6 +34,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     cpu_nano: int
     memory_bytes: int
     broken: str = ""
+    image: tuple[Demand, ...] = ()
 
     @property
     def wants_cards(self) -> bool:
@@ -43,40 +47,55 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return self.node_rules + self.card_rules + self.free_rules
 
 
-def shape_key(request: Request) -> ShapeKey:
+class Asked(NamedTuple):
     """What tells shapes apart; generic resources of other kinds are the engine's matter."""
-    return (
-        request.gpus, request.all_matching, request.named, request.constraints, request.cpu_nano,
-        request.memory_bytes, request.pinned_node,
-    )  # fmt: skip
+
+    gpus: int
+    every: bool
+    named: tuple[str, ...]
+    texts: tuple[str, ...]
+    cpu_nano: int
+    memory_bytes: int
+    pinned: str
+    image: tuple[Demand, ...]
 
 
 def shape_of(request: Request) -> Shape:
     """The shape of a request."""
-    return _shape(*shape_key(request))
+    return _shape(
+        Asked(
+            request.gpus,
+            request.all_matching,
+            request.named,
+            request.constraints,
+            request.cpu_nano,
+            request.memory_bytes,
+            request.pinned_node,
+            request.image if request.wants_cards else (),
+        )
+    )
 
 
 @lru_cache(maxsize=4096)
-def _shape(
-    gpus: int, every: bool, named: tuple[str, ...], texts: tuple[str, ...], cpu: int, memory: int, pinned: str
-) -> Shape:
-    rules, broken = _parsed(texts)
-    wants_cards = gpus > 0 or every or bool(named)
+def _shape(asked: Asked) -> Shape:
+    rules, broken = _parsed(asked.texts)
+    wants_cards = asked.gpus > 0 or asked.every or bool(asked.named)
     free = tuple(rule for rule in rules if rule.key == "gpu.free")
     of_cards = tuple(rule for rule in rules if wants_cards and card_fact(rule.key))
     return Shape(
-        key=(gpus, every, named, texts, cpu, memory, pinned),
-        match=(wants_cards, every, named, texts, pinned),
-        cards=len(named) if named else 0 if every else gpus,
-        every=every and not named,
-        named=named,
+        key=asked,
+        match=(wants_cards, asked.every, asked.named, asked.texts, asked.pinned, asked.image),
+        cards=len(asked.named) if asked.named else 0 if asked.every else asked.gpus,
+        every=asked.every and not asked.named,
+        named=asked.named,
         node_rules=tuple(rule for rule in rules if rule not in free and rule not in of_cards),
         card_rules=of_cards,
         free_rules=free,
-        pinned=pinned,
-        cpu_nano=cpu,
-        memory_bytes=memory,
+        pinned=asked.pinned,
+        cpu_nano=asked.cpu_nano,
+        memory_bytes=asked.memory_bytes,
         broken=broken,
+        image=asked.image,
     )
 
 

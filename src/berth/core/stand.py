@@ -4,11 +4,14 @@ A stand depends on the node's facts and its cards' facts only, never on what is 
 change, so a decision with a memo and one without are the same.
 """
 
+import msgspec
+
 from berth.core.constraints import card_ok, node_ok
 from berth.core.constraints.keys import card_fact
 from berth.core.constraints.language import Constraint
+from berth.core.demands import unmet
 from berth.core.shape import Shape, ShapeKey
-from berth.core.topology import topology_of
+from berth.core.topology import positions, topology_of
 from berth.model.card import Card
 from berth.model.node import Node
 from berth.model.snapshot import NodeView
@@ -96,8 +99,16 @@ class Stand:
         if key not in known:
             card = self.cards[mask.bit_length() - 1]
             rules = [rule for rule in shape.card_rules if card_fact(rule.key) in _KIND_FACTS]
-            known[key] = all(card_ok(rule, card, self.node) for rule in rules)
+            known[key] = all(card_ok(rule, card, self.node) for rule in rules) and not _against(shape, card, self.node)
         return known[key]
+
+    def barred(self, shape: Shape, mask: int) -> dict[int, str]:
+        """Why the image cannot run on cards that meet everything else, by their places; `mask` are those that match."""
+        if not shape.image or mask == self.all:
+            return {}
+        bare = msgspec.structs.replace(shape, image=(), match=(shape.match, "without its image"))
+        others = max(0, self.mask(bare, {})) & ~max(0, mask)
+        return {at: _against(shape, self.cards[at], self.node) for at in positions(others)}
 
     def _own_rules(self, shape: Shape, mask: int) -> int:
         """What remains by the rules that tell cards of one kind apart (index, uuid, NUMA node, ...)."""
@@ -126,6 +137,11 @@ class Stand:
         """The rules that this node, or all its cards, do not meet."""
         rules = shape.node_rules + shape.card_rules
         return tuple(rule for rule in rules if not node_ok(rule, self.view))
+
+
+def _against(shape: Shape, card: Card, node: Node) -> str:
+    """The first demand of the image that the card does not meet, in words; "" when it meets all."""
+    return next((why for demand in shape.image if (why := unmet(demand, card, node))), "")
 
 
 def is_named(name: str, card: Card) -> bool:
@@ -177,7 +193,10 @@ def _kinds(cards: tuple[Card, ...], labels: dict[str, str]) -> dict[Kind, int]:
     found: dict[Kind, int] = {}
     fallback = tuple(labels.get(f"gpu.{fact}") for fact in _KIND_FACTS)
     for at, card in enumerate(cards):
-        kind: Kind = (card.model, card.aliases, card.memory_mib, card.driver, card.cuda, card.vendor, card.mig)
+        kind: Kind = (
+            card.model, card.aliases, card.memory_mib, card.driver, card.cuda, card.vendor, card.mig, card.brand,
+            card.arch,
+        )  # fmt: skip
         if not (card.memory_mib and card.driver and card.cuda and card.vendor and card.model):
             kind = (*kind, fallback)
         found[kind] = found.get(kind, 0) | 1 << at

@@ -15,6 +15,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One card. `uuid` is its identity; `index` is only shown beside it (it changes across reboots).
 
     `memory_mib` and `power_limit_w` are whole MiB and watts; `nvlink` holds the UUIDs of the peers.
+    `brand` is NVIDIA's word for the product line ("tesla", "geforce"), `arch` the compute capability ("7.0").
     `fence`, `foreign`, `quarantine` are "" or the reason in words; `lost` says that the vendor no longer sees it.
     """
 
@@ -34,6 +35,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mig: bool = False
     declared: bool = False
     aliases: tuple[str, ...] = ()
+    brand: str = ""
+    arch: str = ""
     fence: str = ""
     foreign: str = ""
     quarantine: str = ""

@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from berth.model.spec import TaskSpec
+from berth.model.image import Demand
+from berth.model.spec import Request, TaskSpec
 
 JobState = Literal["waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled"]
 TaskState = Literal[
@@ -24,6 +25,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `native` services (no cards, only the engine's own constraints) are placed by the engine itself; `applied` is the
     generation of such a service that the engine was last told.
+    `demands` are what the image was found to demand of its cards; they are no part of the spec, so that a registry that
+    is away for once changes no service.
     `stack` and `service` are "" for a job of its own. `engine_name` is slot 1's name on the engine.
     Times are seconds since the epoch. `seq` orders jobs that were submitted in the same instant.
     """
@@ -47,7 +50,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cancelled: bool = False
     ended_at: float | None = None
     warnings: tuple[str, ...] = ()
+    demands: tuple[Demand, ...] = ()
     version: int = 1
+
+    @property
+    def request(self) -> Request:
+        """What each task asks of a node, its image's demands included."""
+        return msgspec.structs.replace(self.spec.request, image=self.demands) if self.demands else self.spec.request
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

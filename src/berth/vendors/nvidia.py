@@ -35,6 +35,11 @@ _ABSENT = {
         "Restart the node, or unload and load the nvidia modules.",
     ),
 }
+# NVML's brand numbers (nvml.h, nvmlBrandType_t) in the words that NVIDIA_REQUIRE_CUDA uses.
+_BRANDS = (
+    "", "quadro", "tesla", "nvs", "grid", "geforce", "titan", "vapps", "vpc", "vcs", "vws", "cloudgaming", "quadrortx",
+    "nvidiartx", "nvidia", "geforcertx", "titanrtx",
+)  # fmt: skip
 _LOST = (15, 16)  # the card fell off the bus, or has to be reset
 
 
@@ -157,6 +162,8 @@ def _card(nvml: Any, handle: Any, buses: dict[str, str], known: Card) -> Card:
         nvlink=_peers(nvml, handle, buses),
         power_limit_w=None if limit is None else round(limit / 1000),
         mig=bool(mig and mig[0]),
+        brand=_brand(nvml, handle),
+        arch=".".join(map(str, _ask(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle) or ())),
     )
 
 
@@ -176,6 +183,12 @@ def _memory(nvml: Any, handle: Any) -> tuple[int, int]:
     memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle, nvml.nvmlMemory_v2)
     memory = memory or _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     return (memory.total >> 20, memory.used >> 20) if memory else (0, 0)
+
+
+def _brand(nvml: Any, handle: Any) -> str:
+    """The product line; "" for one that this version does not know."""
+    number = _ask(nvml, nvml.nvmlDeviceGetBrand, handle) or 0
+    return _BRANDS[number] if 0 <= number < len(_BRANDS) else ""
 
 
 def _numa(nvml: Any, handle: Any) -> int | None:
