@@ -2,10 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from berth.api.answers import as_berth_error
+from berth.engines.simulated import SimulatedEngine
+from berth.main.clock import SystemClock
 from berth.model.change import PutJob
 from berth.ports import StoreBroken
 from tests import build
@@ -152,3 +155,38 @@ def test_a_database_that_cannot_be_written_says_so_and_what_to_do() -> None:
     assert (told.http_status, told.exit_code, told.problems[0].code) == (503, 5, "store-broken")
     assert "disk is full" in told.problems[0].message
     assert "Nothing of this request was kept" in told.problems[0].hint
+
+
+async def test_a_token_for_an_unknown_node_warns_and_its_event_names_the_node(tmp_path: Path) -> None:
+    async with lab(tmp_path, node_with()) as api:
+        _, made, _ = await api.call("POST", "/v1/tokens", json={"role": "agent", "node": "gpu-2"})
+        assert [(one["code"], one["message"]) for one in made["warnings"]] == [
+            ("token-node-unknown", "node gpu-2 is not known; the nodes are: gpu-1.")
+        ]
+        assert f"berth token revoke {made['id']}" in made["warnings"][0]["hint"]
+        _, known, _ = await api.call("POST", "/v1/tokens", json={"role": "agent", "node": "gpu-1"})
+        assert known["warnings"] == []
+        assert [event.message for event in api.control.cluster.events][-2:] == [
+            f"agent token {made['id']} for node gpu-2", f"agent token {known['id']} for node gpu-1",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node", "labels", "hint"),
+    [
+        ({}, {"gpu.free": "7"}, "berth node label gpu-1 gpu.enable=true gpu.model=MODEL gpu.count=N"),
+        ({"agent": "a"}, {"gpu.free": "7"}, "berth node label gpu-1 zone=idc"),
+        ({"agent": "a"}, {"gpu.count": "7"}, "berth node label gpu-1 zone=idc"),
+        ({"agent": "a"}, {"gpu.model": None}, "berth node label gpu-1 zone=idc"),
+        ({"adopted": True}, {"gpu.memory": "7"}, "berth node label gpu-1 gpu.count=N"),
+    ],
+)
+async def test_labels_that_berth_writes_are_refused_on_a_node_without_cards(
+    tmp_path: Path, node: dict[str, Any], labels: dict[str, Any], hint: str
+) -> None:
+    async with lab(tmp_path, node_with(cards=0, **node), engine=SimulatedEngine((), SystemClock())) as api:
+        status, value, _ = await api.call("PATCH", "/v1/nodes/gpu-1/labels", json=labels)
+        (problem,) = value["errors"]
+        assert (status, problem["code"]) == (422, "label-of-berth")
+        assert problem["message"].startswith(f"{next(iter(labels))} of gpu-1 is written by Berth itself")
+        assert problem["hint"].endswith(hint)

@@ -1,6 +1,7 @@
 """What travels with a stack: the files, what they name, and nothing else."""
 
 import base64
+import io
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,8 @@ def test_images_of_a_text() -> None:
         "any",
         "reg:5000/any",
     ]
+
+
+def test_standard_input_is_named_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"services: {}\n")))
+    assert [source["path"] for source in Bundle(["-"], {}).body["files"]] == ["standard input"]

@@ -4,12 +4,16 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import berth
 from berth.cli.main import run
 from berth.model.codes import CODES
+from berth.model.job import EndReason
+from berth.model.plan import WaitReason
+from berth.model.reasons import ENDED, REASONS, WAITING
 
 SOURCES = Path(berth.__file__).parent
 
@@ -106,4 +110,21 @@ def test_an_explanation_is_whole_sentences(code: str, capsys: pytest.CaptureFixt
 
 def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "no-serve"], {}) == 3
-    assert "the nearest code is no-server: berth explain no-server" in capsys.readouterr().err
+    assert "the nearest is no-server: berth explain no-server" in capsys.readouterr().err
+
+
+def test_every_reason_of_the_surface_is_explained() -> None:
+    assert set(get_args(WaitReason)) == WAITING.keys()
+    assert set(get_args(EndReason)) - {""} == ENDED.keys()
+    assert {word: REASONS[word] for word in REASONS.keys() & CODES.keys()} == {"wrong-cards": CODES["wrong-cards"]}
+
+
+@pytest.mark.parametrize("word", REASONS)
+def test_a_reason_is_explained_as_a_code_is(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", word], {}) == 0
+    assert " ".join(capsys.readouterr().out.split()) == f"{word} {REASONS[word]}"
+
+
+def test_a_misspelled_reason_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "free-card"], {}) == 3
+    assert "the nearest is free-cards: berth explain free-cards" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import pytest
 
 from berth.client.config import Target
 from berth.client.errors import ClientError
-from berth.client.http import Client
-from berth.client.streams import LogFollower, events
+from berth.client.http import Client, Lost
+from berth.client.streams import LogFollower, Patience, events
 from tests.client.peer import answer, chunked, peer
 
 
@@ -66,3 +66,30 @@ def test_events_go_on_after_the_last_one_that_was_seen() -> None:
         stream.close()  # type: ignore[attr-defined]
     assert b"Last-Event-ID: 1\r\n" in server.asked[1]
     assert told[1] == "some events were missed: the server no longer has them"
+
+
+def test_a_stream_that_breaks_again_and_again_without_a_line_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    answers = [answer for _ in range(5) for answer in (chunked(), _job(ended=False))]
+    told: list[str] = []
+    with peer(*answers, chunked(_line(1, "a\n")), _job(ended=True)) as server:
+        lines = list(LogFollower(Client(Target(server.url)), "j", {}, told.append))
+    assert [line["text"] for line in lines] == ["a\n"]
+    assert told[0] == "the connection to the server is gone; trying again"
+    assert told[1].startswith("the stream has broken 5 times and brought nothing; trying again")
+    assert len(told) == 2
+
+
+def test_a_server_that_answers_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    now = [0.0]
+    patience = Patience(lambda _: None, lambda: now[0])
+    gone = Lost("s", EOFError())
+    for _ in range(3):
+        now[0] += 50
+        patience.wait(gone)
+        patience.answered()
+    patience.wait(gone)
+    now[0] += 61
+    with pytest.raises(Lost):
+        patience.wait(gone)

@@ -3,7 +3,7 @@
 import pytest
 
 from berth.model.spec import Request
-from tests.compose.loading import load, one, problems, wrap
+from tests.compose.loading import load, one, problems, warned, wrap
 
 DEVICE = "deploy: {resources: {reservations: {devices: [{driver: nvidia, capabilities: [gpu]%s}]}}}"
 RESERVED = "deploy: {resources: {reservations: {devices: [{%s}]}}}"
@@ -149,8 +149,10 @@ def test_the_label_is_copied_to_the_container() -> None:
 def test_a_service_with_cards_and_no_restart_policy_is_told_of_dockers_default() -> None:
     loaded = load(wrap("gpus: 1"))
     assert loaded.drafts[0].spec.restart.condition == "any"
-    assert [(w.code, w.line) for w in loaded.warnings] == [("restart-default", 3)]
+    assert [(w.code, w.line) for w in loaded.warnings] == [("restart-default", 2)]
+    assert [w.excerpt for w in load(wrap("gpus: 1\ndeploy: {replicas: 2}")).warnings] == ["    deploy: {replicas: 2}"]
     assert load(wrap("")).warnings == ()
+    assert warned('gpus: 1\nrestart: "no"') == ["restart-no"]
 
 
 @pytest.mark.parametrize(

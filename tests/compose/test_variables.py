@@ -133,13 +133,34 @@ def test_dotenv_fills_what_the_shell_does_not_set() -> None:
         "A": "from-dotenv", "B": "single $A", "C": "double from-dotenv\n", "D": "plain", "E": "from-dotenv!",
         "F": "two\nlines", "G": "yes", "P": None,
     }  # fmt: skip
-    told = [warning.message.split()[0] for warning in loaded.warnings if warning.code == "dotenv-used"]
-    assert told == ["A", "B", "C", "D", "E", "F"]
+    (told,) = [warning.message for warning in loaded.warnings if warning.code == "dotenv-used"]
+    assert told == "A, B, C, D, E, F come from .env, which docker stack deploy does not read."
 
 
 def test_a_bad_line_of_dotenv() -> None:
     (problem,) = problems(wrap(""), dotenv=SourceFile(".env", b"A=1\nnot a pair\n"))
     assert (problem.code, problem.file, problem.line) == ("env-file-line", ".env", 2)
+
+
+def test_what_is_wrong_in_env_files_is_said_without_a_piece_of_their_lines() -> None:
+    body = "env_file: a.env\nenvironment: {A: $A}"
+    files = {"a.env": SourceFile("a.env", b"OK=1\nmy s3cret=x\n\xff")}
+    assert "s3cret" not in str(problems(wrap(body), extra=files, variables={"A": None}))
+    files = {"a.env": SourceFile("a.env", b"OK=1\nmy s3cret=x\n")}
+    source = SourceFile(".env", b"A=pa$$w${s3cret\nnot a s3cret\n")
+    found = problems(wrap(body), extra=files, variables={"A": None}, dotenv=source)
+    assert [(one.code, one.file, one.line) for one in found] == [
+        ("bad-template", ".env", 1), ("env-file-line", ".env", 2), ("env-file-line", "a.env", 2),
+    ]  # fmt: skip
+    assert "s3cret" not in str(found)
+
+
+def test_an_unset_variable_and_a_missing_file_are_said_in_one_go() -> None:
+    body = "hostname: ${REQ:?}\nenv_file: a.env\nuser: a b"
+    assert load(wrap(body)).needs == Needs(variables=("REQ",))
+    assert load(wrap(body), variables={"REQ": None}).needs == Needs(files=("a.env",))
+    found = problems(wrap(body), variables={"REQ": None}, extra={"a.env": None})
+    assert [one.code for one in found] == ["variable-required", "env-file-missing", "bad-value"]
 
 
 def test_an_unset_variable_counts_as_empty_and_is_told_once() -> None:

@@ -7,7 +7,7 @@ from berth.model.node import Node
 from berth.model.plan import Why
 from berth.model.snapshot import Candidate, NodeView
 from tests import build
-from tests.core.waiting import snap, wants
+from tests.core.waiting import plan, snap, wants
 
 
 def why(nodes: list[NodeView], *waiting: Candidate) -> Why:
@@ -58,6 +58,21 @@ def test_behind_is_told_where_the_node_could_take_it() -> None:
     assert third.message.startswith("an earlier job is served first: train (j1) needs 2")
 
 
+def test_a_slot_behind_another_of_its_own_job_is_not_told_of_an_earlier_job() -> None:
+    nodes = [build.view("a", 2, used=[0, 1])]
+    first, second = wants("j1", 1), wants("j1", 1, task="j1.2")
+    found = plan(nodes, first, second)
+    assert [wait.message for wait in found.waits] == [
+        "needs 1 free card, 0 of 2 free on node a",
+        "slot 1 of train is served first: it needs 1 free card, 0 of 2 free on node a",
+    ]
+    assert lines(nodes, first, second)["a"] == [("free-cards", "0 of 2 matching cards free, 1 needed")]
+    half = [build.view("a", 2, used=[0])]
+    assert lines(half, wants("j1", 2), wants("j1", 1, task="j1.2"))["a"] == [
+        ("behind", "slot 1 of train is served first: it needs 2 free cards, 1 of 2 free on node a")
+    ]
+
+
 def test_a_held_task_says_so_on_every_node() -> None:
     told = lines([build.view("a", 1)], wants("j1", 1, blocked="held", blocked_message="held by you"))
     assert told == {"a": [("held", "held by you")]}
@@ -66,11 +81,11 @@ def test_a_held_task_says_so_on_every_node() -> None:
 @pytest.mark.parametrize(
     ("fields", "rule", "message"),
     [
-        ({"drain": "new disk"}, "fenced", "is draining: new disk"),
-        ({"available": False}, "fenced", "is draining: the engine has it set so"),
+        ({"drain": "new disk"}, "draining", "is draining: new disk"),
+        ({"available": False}, "draining", "is draining: the engine has it set so"),
         ({"fence": "power off"}, "fenced", "is fenced: power off"),
         ({"gone": True}, "node-silent", "is gone"),
-        ({"labels": {"gpu.schedule": "false"}}, "fenced", "gpu.schedule is false: no new work with cards"),
+        ({"labels": {"gpu.schedule": "false"}}, "gpu.schedule", "gpu.schedule is false: no new work with cards"),
         ({"labels": {"gpu.enable": "false"}}, "no-match", "gpu.enable is false: the node's cards are not Berth's"),
     ],
 )

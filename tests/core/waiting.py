@@ -13,7 +13,9 @@ FIFO = load("fifo")
 
 def wants(name: str, gpus: int = 1, *constraints: str, **fields: Any) -> Candidate:
     """A waiting task; its rank is the number in its name ("j3" is served third)."""
-    base = {key: fields.pop(key) for key in ("owns", "home", "blocked", "blocked_message", "rank") if key in fields}
+    base = {
+        key: fields.pop(key) for key in ("task", "owns", "home", "blocked", "blocked_message", "rank") if key in fields
+    }
     request = fields.pop("request", None) or Request(gpus=gpus, constraints=constraints, **fields)
     rank = (0, float(name.lstrip("j").partition(".")[0]), 0, 1)
     return Candidate(**{"task": f"{name}.1", "job": name, "name": "train", "request": request, "rank": rank, **base})

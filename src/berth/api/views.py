@@ -25,7 +25,10 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
-    """One wrong thing: what, where, and what to type instead. `berth explain CODE` tells more."""
+    """One wrong thing: what, where, and what to type instead. `berth explain CODE` tells more.
+
+    `excerpt` is the line, without its first `cut` characters where it is long; values of secrets in it are stars.
+    """
 
     code: str
     message: str
@@ -34,6 +37,7 @@ class Error(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
     column: int | None = None
     excerpt: str = ""
+    cut: int | None = None
     hint: str = ""
 
 
@@ -278,6 +282,7 @@ class NewToken(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     node: str | None
     token: str
+    warnings: list[Error]
 
 
 class LogLine(msgspec.Struct, frozen=True):

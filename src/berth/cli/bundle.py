@@ -29,7 +29,7 @@ class Bundle:
     @property
     def body(self) -> dict[str, Any]:
         """The bundle as JSON, bytes in base64."""
-        found: dict[str, Any] = {"files": [_source(path, data) for path, data in self._files]}
+        found: dict[str, Any] = {"files": [_source(_said(path), data) for path, data in self._files]}
         if self._dotenv:
             found["dotenv"] = _source(*self._dotenv)
         where = str(self._home().absolute())
@@ -99,6 +99,11 @@ def _not_named(what: str) -> Exception:
         "deploy to a server that you trust, or write the name out in the file",
         exit_code=4,
     )
+
+
+def _said(path: str) -> str:
+    """How messages name a stack file."""
+    return "standard input" if path == STDIN else path
 
 
 def _source(path: str, data: bytes) -> dict[str, str]:

@@ -6,7 +6,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -94,8 +94,17 @@ class Client:
                 time.sleep(delay_s)
         return self._once(method, address, data, sent, timeout_s)
 
-    def stream(self, path: str, query: Query | None = None, headers: Mapping[str, str] | None = None) -> Iterator[str]:
-        """Lines of a stream that may stay open for hours. Raises Lost when it breaks, ClientError when refused."""
+    def stream(
+        self,
+        path: str,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        opened: Callable[[], None] = lambda: None,
+    ) -> Iterator[str]:
+        """Lines of a stream that may stay open for hours; `opened` is called once the server has begun it.
+
+        Raises Lost when it breaks, ClientError when refused.
+        """
         connection = self._connect(CONNECT_S)
         try:
             response = self._ask(connection, "GET", _address(path, query), None, dict(headers or {}))
@@ -104,6 +113,7 @@ class Client:
             if connection.sock is not None:
                 connection.sock.settimeout(None)
                 connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            opened()
             yield from _lines(response)
         except (OSError, http.client.HTTPException) as error:
             raise Lost(self.target.server, error) from error

@@ -13,15 +13,19 @@ PATIENCE_S = 60.0
 """How long a server may be away before a stream is given up."""
 OVERLAP = 500
 """How many of the newest lines are remembered, to drop those that come twice after a break."""
+SAID_AGAIN = (5, 20)
+"""After how many breaks without a line between them the person is told again; from the last on, each time so many."""
 Notice = Callable[[str], None]
 
 
-def log_lines(client: Client, job: str, query: Query) -> Iterator[dict[str, Any]]:
+def log_lines(
+    client: Client, job: str, query: Query, opened: Callable[[], None] = lambda: None
+) -> Iterator[dict[str, Any]]:
     """Lines of a job's output, `{time, stream, text, task, attempt}`, until the server ends the stream.
 
-    Raises Lost when the connection breaks, ClientError when the server refuses.
+    `opened` is called once it has begun. Raises Lost when the connection breaks, ClientError when the server refuses.
     """
-    for line in client.stream(f"/v1/jobs/{segment(job)}/logs", query, {"Accept": "application/x-ndjson"}):
+    for line in client.stream(f"/v1/jobs/{segment(job)}/logs", query, {"Accept": "application/x-ndjson"}, opened):
         if line:
             yield json.loads(line)
 
@@ -43,7 +47,7 @@ class LogFollower:
         retry = Patience(self._notice)
         while True:
             try:
-                for line in self._fresh():
+                for line in self._fresh(retry):
                     retry.calm()
                     yield line
                 if self._ended():
@@ -52,11 +56,11 @@ class LogFollower:
             except ClientError as error:
                 retry.wait(error)
 
-    def _fresh(self) -> Iterator[dict[str, Any]]:
+    def _fresh(self, retry: "Patience") -> Iterator[dict[str, Any]]:
         """What one connection brings, without the lines that were there before it broke."""
         self._resume()
         repeated = Counter(self._recent)
-        for line in log_lines(self._client, self._job, self._query):
+        for line in log_lines(self._client, self._job, self._query, retry.answered):
             mark = (line.get("task"), line.get("attempt"), line["time"], line.get("stream"), line["text"])
             if repeated[mark] > 0:
                 repeated[mark] -= 1
@@ -80,7 +84,7 @@ def events(client: Client, query: Query, notice: Notice) -> Iterator[dict[str, A
     retry = Patience(notice)
     while True:
         try:
-            for seq, kind, event in _sse(client, query, last):
+            for seq, kind, event in _sse(client, query, last, retry.answered):
                 retry.calm()
                 last = seq or last
                 if kind == "reset":
@@ -92,11 +96,13 @@ def events(client: Client, query: Query, notice: Notice) -> Iterator[dict[str, A
             retry.wait(error)
 
 
-def _sse(client: Client, query: Query, last: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _sse(
+    client: Client, query: Query, last: str, opened: Callable[[], None]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(id, event, data) of a stream of server-sent events, each of one line of data; what has no data is skipped."""
     headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
     fields: dict[str, str] = {}
-    for line in client.stream("/v1/events", query, headers):
+    for line in client.stream("/v1/events", query, headers, opened):
         if line:
             key, _, value = line.partition(":")
             fields[key] = value.removeprefix(" ")
@@ -107,29 +113,49 @@ def _sse(client: Client, query: Query, last: str) -> Iterator[tuple[str, str, di
 
 
 class Patience:
-    """Waits between tries, longer each time, and gives up after PATIENCE_S without a sign of the server."""
+    """Waits between tries, longer each time, and gives up after PATIENCE_S without a sign of the server.
 
-    def __init__(self, notice: Notice) -> None:
+    A server that answers and lets the stream break again and again is not away: that goes on, and is said.
+    """
+
+    def __init__(self, notice: Notice, clock: Callable[[], float] = time.monotonic) -> None:
         self._notice = notice
+        self._clock = clock
         self._begun = False
         self._broken_at: float | None = None
+        self._breaks = 0
         self._delay = 0.0
+
+    def answered(self) -> None:
+        """The server has begun the stream again: it is there."""
+        self._begun = True
+        self._broken_at = None
 
     def calm(self) -> None:
         """Something came: the next break starts anew."""
-        self._begun = True
-        self._broken_at, self._delay = None, 0.0
+        self.answered()
+        self._breaks, self._delay = 0, 0.0
 
     def wait(self, error: ClientError) -> None:
         """Sleep before the next try. Raises `error` when it is no break, or when patience is over."""
-        now = time.monotonic()
+        now = self._clock()
         self._begun = self._begun or isinstance(error, Lost)
         if error.exit_code != 5 or not self._begun:
             raise error
         if self._broken_at is None:
             self._broken_at = now
-            self._notice("the connection to the server is gone; trying again")
+            self._breaks += 1
+            self._say()
         if now - self._broken_at > PATIENCE_S:
             raise error
         self._delay = min(3.0, self._delay * 2 or 0.2)
         time.sleep(self._delay)
+
+    def _say(self) -> None:
+        if self._breaks == 1:
+            self._notice("the connection to the server is gone; trying again")
+        elif self._breaks in SAID_AGAIN or self._breaks % SAID_AGAIN[-1] == 0:
+            self._notice(
+                f"the stream has broken {self._breaks} times and brought nothing; trying again "
+                "(a proxy between here and the server may cut it; Ctrl-C ends this)"
+            )

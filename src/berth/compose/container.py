@@ -139,7 +139,7 @@ def _file(one: Fields, path: str, scope: Scope) -> list[envfile.Pair]:
     if not isinstance(data, bytes):
         return []
     try:
-        return envfile.env_file(decode(SourceFile(path, data)), one.report)
+        return envfile.env_file(decode(SourceFile(path, data), private=True), one.report)
     except BadInput as bad:
         one.report.problems += bad.problems
         return []

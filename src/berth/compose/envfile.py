@@ -30,7 +30,7 @@ def env_file(text: Text, report: Report) -> list[Pair]:
         name, equals, value = line.partition("=")
         place = Place(text, number, len(raw) - len(line) + 1)
         if not name or " " in name or "\t" in name:
-            message = f"'{name[:40]}' is no name of a variable." if name else "the name before '=' is missing."
+            message = f"line {number} does not begin with the name of a variable, which has no spaces."
             report.wrong(place, "env-file-line", message, "Write NAME=value; # begins a comment.", "env_file")
             continue
         found.append(Pair(name, _unquoted(value) if equals else None, place))
@@ -55,8 +55,9 @@ def dotenv(text: Text, look: Look, report: Report) -> dict[str, str]:
             continue
         try:
             found[match[1]] = _value(match[2], lambda name: found[name] if name in found else look(name))
-        except BadTemplate as bad:
-            report.wrong(place, "bad-template", bad.message, bad.hint, ".env")
+        except BadTemplate:  # its own words quote the value
+            message = f"the value of {match[1]} has a $ that begins no variable, or a variable that must be set is not."
+            report.wrong(place, "bad-template", message, "Put the value in single quotes, or write $$ for a $.", ".env")
     return found
 
 

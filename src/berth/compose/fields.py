@@ -23,12 +23,16 @@ class Var(NamedTuple):
 
 
 class Fields:
-    """One mapping with the path that messages name it by. A key whose value is empty (null) counts as absent."""
+    """One mapping with the path that messages name it by. A key whose value is empty (null) counts as absent.
+
+    `name` is the place of the key under which the mapping stands, where there is one.
+    """
 
     def __init__(self, mapping: Mapping, path: str, report: Report, section: keys.Section | None = None) -> None:
         self.mapping = mapping
         self.path = path
         self.report = report
+        self.name: Place = mapping.place
         if section is not None:
             keys.check(section, mapping, path, report)
 
@@ -176,13 +180,16 @@ class Fields:
         """The same as plain text; a name alone has the empty text."""
         return {name: var.value or "" for name, var in self.pairs(key).items()}
 
-    def table(self, key: str, section: keys.Section) -> "Fields":
-        """The mapping under a key (an empty one when it is absent), its keys checked."""
+    def table(self, key: str, section: keys.Section | None = None) -> "Fields":
+        """The mapping under a key (an empty one when it is absent), its keys checked where a section is given."""
         node = self.node(key)
         if node is not None and not isinstance(node, Mapping):
             self._mistyped(key, node, "a mapping of keys to values")
         mapping = node if isinstance(node, Mapping) else Mapping(self.at(key), {})
-        return Fields(mapping, self.field(key), self.report, section)
+        found = Fields(mapping, self.field(key), self.report, section)
+        entry = self.mapping.entries.get(key)
+        found.name = entry.key if entry is not None else found.name
+        return found
 
     def rows(self, key: str) -> Iterator[tuple[str, Node]]:
         """The items of a list with their paths."""

@@ -10,9 +10,11 @@ from berth.compose.tree import Entry, Items, Mapping, Node, Scalar
 from berth.model.draft import Bundle, Needs
 from berth.model.errors import BadInput
 
+MOST_NAMED = 6
+
 
 class Scope:
-    """The variables of one bundle. `needs` fills up while texts are substituted; `unset` and `filled` are told of."""
+    """The variables of one bundle. `needs` fills up while texts are substituted; what is unset is told of."""
 
     def __init__(self, bundle: Bundle, report: Report) -> None:
         self._shell = bundle.variables
@@ -21,6 +23,7 @@ class Scope:
         self._files: dict[str, None] = {}
         self._report = report
         self._told: set[str] = set()
+        self._filled: list[str] = []
         self._dotenv = self._read_dotenv(bundle)
 
     @property
@@ -43,6 +46,18 @@ class Scope:
     def from_dotenv(self, name: str) -> bool:
         """True when `.env` alone gives the variable."""
         return self._shell.get(name) is None and name in self._dotenv
+
+    def tell(self) -> None:
+        """Warn, once for all of them, of the variables that `.env` gave."""
+        names = self._filled
+        if names:
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            message = (
+                f"{', '.join(names[:MOST_NAMED])}{more} {'comes' if len(names) == 1 else 'come'} from .env, "
+                "which docker stack deploy does not read."
+            )
+            hint = "To have the same there, type first: set -a; . ./.env; set +a"
+            self._report.warn(None, "dotenv-used", message, hint)
 
     def file(self, path: str) -> "msgspec.UnsetType | bytes | None":
         """The bytes of a file that the stack file names, None where there is none, UNSET while it is needed."""
@@ -68,8 +83,7 @@ class Scope:
     def _scalar(self, node: Scalar, field: str) -> Scalar:
         def look(name: str) -> str | None:
             if self.from_dotenv(name) and self.known(name) and self._first(name):
-                message = f"{name} comes from .env, which docker stack deploy does not read."
-                self._report.warn(node.place, "dotenv-used", message, f"To have the same there: export {name}", field)
+                self._filled.append(name)
             return self.look(name)
 
         def unset(name: str) -> None:
@@ -107,7 +121,7 @@ class Scope:
         if bundle.dotenv is None:
             return {}
         try:
-            text = decode(bundle.dotenv)
+            text = decode(bundle.dotenv, private=True)
         except BadInput as bad:
             self._report.problems += bad.problems
             return {}

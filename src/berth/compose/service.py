@@ -153,12 +153,13 @@ def _spec(one: Fields, parts: _Parts, setting: Setting) -> TaskSpec:
 
 def _restart(one: Fields, table: Fields, has_cards: bool) -> Restart:
     found = deploy.restart(one, table)
-    if found is None and has_cards:
+    if found is None and has_cards and one.node("restart") is None:
         message = (
             "without a restart_policy the task runs again whenever it ends, even after success (Docker's default)."
         )
         hint = "For work that ends: deploy.restart_policy: {condition: on-failure, max_attempts: 3}"
-        one.report.warn(one.mapping.place, "restart-default", message, hint, one.field("deploy.restart_policy"))
+        place = one.at("deploy") if one.node("deploy") is not None else one.name
+        one.report.warn(place, "restart-default", message, hint, one.field("deploy.restart_policy"))
     return found or deploy.DOCKERS
 
 

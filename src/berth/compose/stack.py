@@ -36,7 +36,6 @@ def load_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
     whole = merge.merge([_expanded(one, scope) for one in trees])
     needs = _needs(whole, scope)
     if needs is not None:
-        report.finish()
         return LoadedStack(needs=needs)
     return _load(Fields(whole, "", report, keys.TOP), stack, scope, (facts, bundle.directory))
 
@@ -50,6 +49,7 @@ def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> Lo
     drafts = tuple(one.draft for one in read)
     _names(drafts, stack, top)
     networks, volumes = _used(declared, read)
+    scope.tell()
     return LoadedStack(drafts=drafts, networks=networks, volumes=volumes, warnings=report.finish())
 
 

@@ -3,20 +3,24 @@
 import re
 from typing import NamedTuple
 
+from berth.compose import masking
 from berth.model.draft import SourceFile
 from berth.model.errors import BadInput, Problem
 
 MOST_BYTES = 10 * 1000 * 1000
+_SHOWN = 300
+"""Characters of a long line that travel with a problem, its place in their middle."""
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 class Text:
-    """The text of one file and the name that messages give it."""
+    """The text of one file and the name that messages give it. Lines of a `private` one are never shown."""
 
-    def __init__(self, path: str, content: str) -> None:
+    def __init__(self, path: str, content: str, private: bool = False) -> None:
         self.path = path
         self.content = content
+        self.private = private
         self._lines: list[str] | None = None
 
     @property
@@ -30,6 +34,14 @@ class Text:
         """Line `number`, counted from 1; "" beyond the end."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
+    def shown(self, number: int, column: int) -> tuple[str, int]:
+        """The line as messages show it, secrets hidden, and how many characters were cut off before it."""
+        line = "" if self.private else self.line(number)
+        if line and masking.continues_secret(self.lines, number):
+            line = masking.HIDDEN * len(line)
+        start = max(0, min(column - 1 - _SHOWN // 2, len(line) - _SHOWN))
+        return masking.masked(line)[start : start + _SHOWN], start
+
 
 class Place(NamedTuple):
     """A character of a file, line and column from 1."""
@@ -40,9 +52,10 @@ class Place(NamedTuple):
 
     def problem(self, code: str, message: str, hint: str = "", field: str = "") -> Problem:
         """A problem at this place, with the line itself for the mark under it."""
+        excerpt, cut = self.text.shown(self.line, self.column)
         return Problem(
             code=code, message=message, hint=hint, field=field, file=self.text.path, line=self.line,
-            column=self.column, excerpt=self.text.line(self.line)[:300],
+            column=self.column, excerpt=excerpt, cut=cut,
         )  # fmt: skip
 
     def shifted(self, columns: int) -> "Place":
@@ -50,8 +63,11 @@ class Place(NamedTuple):
         return Place(self.text, self.line, self.column + columns)
 
 
-def decode(file: SourceFile) -> Text:
-    """The text of a file, without a byte order mark. Raises BadInput for what is too big, binary or not UTF-8."""
+def decode(file: SourceFile, private: bool = False) -> Text:
+    """The text of a file, without a byte order mark; `private` where its values may be secrets.
+
+    Raises BadInput for what is too big, binary or not UTF-8.
+    """
     data = file.data
     if len(data) > MOST_BYTES:
         raise _unread(file, 0, "file-too-big", f"the file has {len(data)} bytes; at most {MOST_BYTES} are read.")
@@ -61,7 +77,7 @@ def decode(file: SourceFile) -> Text:
     if zero >= 0:
         raise _unread(file, _line(data, zero), "not-text", "the file is binary, not text.", "Name the YAML file.")
     try:
-        return Text(file.path, data.decode("utf-8-sig"))
+        return Text(file.path, data.decode("utf-8-sig"), private)
     except UnicodeDecodeError as error:
         at = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[at : error.start].decode("utf-8", "replace")) + 1

@@ -11,7 +11,7 @@ import msgspec
 from berth.core.board import Board
 from berth.core.finder import Finder
 from berth.core.order import Policy
-from berth.core.reasons import Cause, behind, blocked, cause_of
+from berth.core.reasons import Cause, behind, blocked, cause_of, told
 from berth.core.shape import Shape, ShapeKey, shape_of
 from berth.core.stand import Memo
 from berth.core.topology import positions
@@ -77,7 +77,7 @@ class Pass:
                 return self._place(line, candidate, at)
         if earlier is not None:
             self._queue_up(line, candidate, earlier)
-            return earlier
+            return told(candidate, earlier)
         at = self.finder(line).elsewhere(candidate) if candidate.home else self.finder(line).best()
         if at is not None:
             return self._place(line, candidate, at)

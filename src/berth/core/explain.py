@@ -4,7 +4,7 @@ from berth.core.decide import Pass, decide
 from berth.core.fit import hindrances
 from berth.core.order import Policy
 from berth.core.policies import load
-from berth.core.reasons import blocked
+from berth.core.reasons import blocked, told
 from berth.core.refusals import refusal
 from berth.core.stand import Memo
 from berth.model.plan import NodeRefusals, Place, Refusal, Wait, Why
@@ -48,11 +48,12 @@ def _refusals(snapshot: Snapshot, candidate: Candidate, policy: Policy, memo: Me
         pass
     line, board = run.line(candidate), run.board
     first = blocked(candidate) if candidate.blocked else run.earlier(line)
+    first = told(candidate, first) if first is not None else None
     extra = (Refusal(first.reason, first.message),) if first is not None else ()
     found = []
     for at, stand in enumerate(board.stands):
         mask, left = board.mask(at, line.shape), board.left(at, candidate)
         against = hindrances(line.shape, stand, mask, left)
-        told = tuple(one for hindrance in against for one in refusal(hindrance, line.shape, stand, mask, left))
-        found.append(NodeRefusals(stand.node.name, told or extra))
+        words = tuple(one for hindrance in against for one in refusal(hindrance, line.shape, stand, mask, left))
+        found.append(NodeRefusals(stand.node.name, words or extra))
     return tuple(found)

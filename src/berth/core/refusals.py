@@ -10,7 +10,6 @@ from berth.core.stand import Stand
 from berth.core.topology import positions
 from berth.model.plan import Refusal
 
-
 _RULES = {Hindrance.DRAINING: "draining", Hindrance.NO_SCHEDULE: "gpu.schedule"}
 """Rules that say more than the one word by which the task waits."""
 

@@ -58,7 +58,7 @@ def _greeting(server: "Server") -> str:
     options, chosen, cluster = server.options, server.chosen, server.control.cluster
     lines = [
         f"Berth is up at {options.address}",
-        f"  engine   {chosen.engine.name} {chosen.identity.version} ({chosen.why})",
+        f"  engine   {_engine(chosen.engine.name, chosen.identity.version)} ({chosen.why})",
         f"  cards    {_count(len(cluster.cards), 'card')} on {_count(len(cluster.nodes), 'node')}",
         f"  token    {server.token_file} (admin; the berth command of this user finds it by itself)",
         f"  data     {options.data}",
@@ -67,6 +67,10 @@ def _greeting(server: "Server") -> str:
         "Stop with Ctrl-C; what runs goes on.",
     ]
     return "\n".join(lines)
+
+
+def _engine(name: str, version: str) -> str:
+    return name if version == name else f"{name} {version}"
 
 
 def _joining(options: Options) -> list[str]:

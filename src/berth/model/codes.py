@@ -351,7 +351,8 @@ CODES: dict[str, str] = {
     "label-of-berth": (
         "These labels are written by Berth from its ledger, and a value set by hand would be put back. Use labels "
         "of your own (zone, tier); on a hand-labelled node the number of cards is changed with `berth node label "
-        "NODE gpu.count=N`."
+        "NODE gpu.count=N`. A node without cards that Berth has not adopted yet can be declared by all of them but "
+        "gpu.free."
     ),
     "label-reserved": (
         "Labels that begin with berth. are those by which Berth finds its own objects again. Give yours another name."
@@ -591,6 +592,11 @@ CODES: dict[str, str] = {
     "token-node": (
         "An agent's token is bound to one node, so that it can speak for no other: `berth token create --role "
         "agent --node NAME > F`."
+    ),
+    "token-node-unknown": (
+        "The token was made for a node that is not known yet. A node may join after its token was made, so this is a "
+        "warning; a misspelled name would wait for ever. `berth nodes` lists the names; `berth token revoke ID` makes "
+        "the token worthless."
     ),
     "token-node-user": ("Only an agent's token is bound to a node. Leave `--node` out, or make it `--role agent`."),
     "token-shown": (

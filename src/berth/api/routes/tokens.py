@@ -4,7 +4,7 @@ import msgspec
 from litestar import Response, delete, get, post
 from litestar.params import JSONBody
 
-from berth.api import tell, views
+from berth.api import show, tell, views
 from berth.api.answers import Conflict, body_of
 from berth.api.describe import REPLAYED, Cursor, Limit, Name, reply, says, says_page
 from berth.api.kept import JobKey
@@ -43,9 +43,12 @@ async def create(request: AnyRequest, room: Here, data: JSONBody[Wanted]) -> Res
     token, secret = await commands.create(room.control, actor_of(request), data.role, data.name, data.node)
     if (pending := pending_of(request)) is not None:
         pending.instead = _shown_once(token)
-    return reply(
-        views.NewToken(id=token.id, role=token.role, name=token.name, node=token.node or None, token=secret), 201
-    )
+    warning = commands.unknown_node(room.control, token)
+    made = views.NewToken(
+        id=token.id, role=token.role, name=token.name, node=token.node or None, token=secret,
+        warnings=[show.error(warning)] if warning else [],
+    )  # fmt: skip
+    return reply(made, 201)
 
 
 def _shown_once(token: Token) -> bytes:

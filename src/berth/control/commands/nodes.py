@@ -1,5 +1,7 @@
 """Commands on nodes and cards: label, drain, fence, remove, adopt; all for admins only."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from berth.control.context import Control
@@ -17,7 +19,8 @@ from berth.model.token import Actor
 
 async def label(control: Control, actor: Actor, name: str, changes: dict[str, str | None]) -> Node:
     """Set (or, with None, remove) labels of a node. Labels that Berth writes are refused, but `gpu.count` of a
-    hand-labelled node changes how many cards it declares. Raises BadInput, NotFound, Refused.
+    hand-labelled node changes how many cards it declares, and a node without an agent may be declared by labels
+    as long as Berth has not adopted it. Raises BadInput, NotFound, Refused.
     """
     must_be_admin(actor, "label a node")
     node = _node(control, name)
@@ -25,14 +28,7 @@ async def label(control: Control, actor: Actor, name: str, changes: dict[str, st
     if "gpu.count" in changes and node.adopted and not node.agent and count is not None:
         await _recount(control, node, count)
         changes = {key: value for key, value in changes.items() if key != "gpu.count"}
-    ours = sorted(key for key in changes if key in node.written or (key in OUTPUT and node.agent))
-    if ours:
-        raise BadInput.of(
-            "label-of-berth",
-            f"{', '.join(ours)} of {name} are written by Berth from its ledger.",
-            "Set labels of your own, such as zone=idc; the number of declared cards is gpu.count",
-            field=ours[0],
-        )
+    _leave_to_berth(control, node, changes)
     node = control.cluster.nodes[name]
     await _write(control, node, changes)
     text = ", ".join(f"{key}={value}" if value is not None else f"{key} removed" for key, value in changes.items())
@@ -40,6 +36,24 @@ async def label(control: Control, actor: Actor, name: str, changes: dict[str, st
         await control.writer.commit((control.note("labelled", f"{name}: {text}", actor=actor.name, node=name),))
     control.wake("observe", "place", "label")
     return control.cluster.nodes[name]
+
+
+def _leave_to_berth(control: Control, node: Node, changes: Iterable[str]) -> None:
+    """Raise BadInput for labels that Berth writes itself: no hand can make more cards free, or of another model."""
+    by_hand = control.engine.capabilities.node_labels and not node.agent and not node.adopted
+    kept = {"gpu.free"} if by_hand else set(OUTPUT)
+    ours = sorted(key for key in changes if key in kept or key in node.written)
+    if not ours:
+        return
+    verb = "is" if len(ours) == 1 else "are"
+    if by_hand:
+        hint = f"To declare its cards: berth node label {node.name} gpu.enable=true gpu.model=MODEL gpu.count=N"
+    elif node.adopted and not node.agent:
+        hint = f"To change how many cards it declares: berth node label {node.name} gpu.count=N"
+    else:
+        hint = f"Set a label of your own: berth node label {node.name} zone=idc"
+    text = f"{', '.join(ours)} of {node.name} {verb} written by Berth itself, from its cards and its ledger."
+    raise BadInput.of("label-of-berth", text, hint, field=ours[0])
 
 
 async def _write(control: Control, node: Node, changes: dict[str, str | None]) -> None:

@@ -7,7 +7,7 @@ import secrets
 from berth.control.context import Control
 from berth.control.permit import must_be_admin
 from berth.model.change import DropToken, PutToken
-from berth.model.errors import BadInput, NotFound, Refused
+from berth.model.errors import BadInput, NotFound, Problem, Refused
 from berth.model.token import Actor, Role, Token
 
 PREFIX = "berth_"
@@ -41,9 +41,23 @@ async def create(control: Control, actor: Actor, role: Role, name: str = "", nod
         text = f"'{name}' is not a name: letters, digits, '.', '_', '@', '-', at most 63."
         raise BadInput.of("token-name-form", text, field="name")
     token, secret = make_token(role, name, node, control.clock.now())
-    note = control.note("token-created", f"{role} token {token.id} for {token.name}", actor=actor.name, node=node)
+    whose = f"node {node}" if node else token.name
+    note = control.note("token-created", f"{role} token {token.id} for {whose}", actor=actor.name, node=node)
     await control.writer.commit((PutToken(token), note))
     return token, secret
+
+
+def unknown_node(control: Control, token: Token) -> Problem | None:
+    """A warning for a token of a node that is not known: it may join later, or its name may be misspelled."""
+    if not token.node or token.node in control.cluster.nodes:
+        return None
+    known = ", ".join(sorted(control.cluster.nodes)) or "none yet"
+    return Problem(
+        code="token-node-unknown",
+        message=f"node {token.node} is not known; the nodes are: {known}.",
+        hint=f"If it joins later, all is well; if its name is wrong: berth token revoke {token.id}, and create another",
+        field="node",
+    )
 
 
 async def revoke(control: Control, actor: Actor, token_id: str) -> Token:
@@ -57,6 +71,7 @@ async def revoke(control: Control, actor: Actor, token_id: str) -> Token:
         raise Refused.of(
             "last-admin", "this is the last admin token.", "Create another first: berth token create --role admin"
         )
-    note = control.note("token-revoked", f"token {token.id} of {token.name}", actor=actor.name)
+    whose = f"node {token.node}" if token.node else token.name
+    note = control.note("token-revoked", f"{token.role} token {token.id} of {whose}", actor=actor.name)
     await control.writer.commit((DropToken(token_id), note))
     return token
