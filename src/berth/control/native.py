@@ -6,7 +6,7 @@ from berth.control.amend import commit_whole
 from berth.control.bind import launch_of
 from berth.control.context import Control
 from berth.model.change import Batch, PutJob
-from berth.model.errors import EngineError
+from berth.model.errors import EngineError, EngineUnreachable
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
 
@@ -21,9 +21,9 @@ async def apply_native(control: Control, job: Job) -> None:
     with control.calls.during(job.id):
         try:
             await control.engine.apply_native(launch_of(control, job, placeholder))
+        except EngineUnreachable:
+            raise
         except EngineError as error:
-            if error.problems[0].code == "engine-unreachable":
-                raise
             await commit_whole(control, lambda: _applied(control, job))
             await control.writer.commit((control.note("native-refused", f"{job.name}: {error}", job=job.id),))
             raise

@@ -1,12 +1,21 @@
-"""Turns what went wrong between `client` and the daemon into the port's three kinds: no, stale, or not known."""
+"""Turns what went wrong between `client` and the daemon into the port's kinds of errors: a no, stale, or not known."""
 
 import msgspec
 
-from berth.model.errors import EngineError, EngineUnknown, Problem, StaleVersion
+from berth.model.errors import (
+    EngineConflict,
+    EngineError,
+    EngineUnknown,
+    EngineUnreachable,
+    ObjectGone,
+    Problem,
+    StaleVersion,
+)
 
 # A Swarm manager answers so when the change may still be carried out by the other managers.
 UNDECIDED = ("DeadlineExceeded", "deadline exceeded", "context canceled", "lost leadership", "lost its leadership")
 GATEWAYS = (502, 504)
+_KINDS: dict[str, type[EngineError]] = {"engine-object-gone": ObjectGone, "engine-conflict": EngineConflict}
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -28,14 +37,15 @@ def answered(status: int, body: bytes, what: str, changes: bool) -> EngineError 
         return EngineUnknown(
             Problem(code="engine-undecided", message=f"The engine could not say whether {what} took place: {message}.")
         )
-    return EngineError(
-        Problem(code=_code(status, message), message=f"The engine refused {what}: {message}.", hint=_hint(message))
+    code = _code(status, message)
+    return _KINDS.get(code, EngineError)(
+        Problem(code=code, message=f"The engine refused {what}: {message}.", hint=_hint(message))
     )
 
 
-def unreachable(where: str, why: object) -> EngineError:
+def unreachable(where: str, why: object) -> EngineUnreachable:
     """Nothing was sent, or only a question: nothing happened."""
-    return EngineError(
+    return EngineUnreachable(
         Problem(
             code="engine-unreachable",
             message=f"The Docker daemon at {where} does not answer: {why}.",

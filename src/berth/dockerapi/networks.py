@@ -1,13 +1,14 @@
 """Creates and removes the networks of a stack, for both Docker engines; what exists stays as it is."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import msgspec
 
 from berth.dockerapi import marks, shapes
 from berth.dockerapi.client import Docker, segment
-from berth.model.errors import EngineError, Problem
+from berth.model.errors import EngineConflict, EngineError, ObjectGone, Problem
 from berth.model.job import Network, Stack
 
 IN_USE_TRIES = 12
@@ -51,11 +52,8 @@ class Networks:
         for network in stack.networks:
             if network.external or await self._find(network.name):
                 continue
-            try:
+            with contextlib.suppress(EngineConflict):
                 await self._docker.send("/networks/create", self._wanted(network, stack.name))
-            except EngineError as error:
-                if error.problems[0].code != "engine-conflict":
-                    raise
 
     async def remove(self, stack: Stack) -> None:
         """Remove the stack's own; one that is in use is tried again for some seconds."""
@@ -69,9 +67,9 @@ class Networks:
             try:
                 await self._docker.send(f"/networks/{segment(network.id)}", method="DELETE")
                 return
+            except ObjectGone:
+                return
             except EngineError as error:
-                if error.problems[0].code == "engine-object-gone":
-                    return
                 if not left or not _in_use(error):
                     raise
             await asyncio.sleep(IN_USE_PAUSE_S)

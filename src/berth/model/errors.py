@@ -6,7 +6,8 @@ import msgspec
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One wrong thing. `code` is explained by `berth explain CODE`; `hint` is a command or text to use instead.
 
-    `line` and `column` count from 1; 0 means not known. `excerpt` is the line itself, for the mark under the place.
+    `line` and `column` count from 1; 0 means not known. `excerpt` is the line itself, for the mark under the place,
+    without its first `cut` characters where it is long; the values of secrets in it are stars.
     """
 
     code: str
@@ -17,6 +18,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int = 0
     column: int = 0
     excerpt: str = ""
+    cut: int = 0
 
 
 class BerthError(Exception):
@@ -82,3 +84,15 @@ class EngineUnknown(BerthError):
 
 class StaleVersion(EngineError):
     """The engine refused because its object changed since the version that was sent (nothing was done)."""
+
+
+class ObjectGone(EngineError):
+    """The engine does not have (any more) what the call names."""
+
+
+class EngineConflict(EngineError):
+    """The engine has something of that name already, or is doing that very thing."""
+
+
+class EngineUnreachable(EngineError):
+    """Nothing was sent, or only a question: the engine does not answer."""

@@ -1,6 +1,7 @@
 """The engine of one Docker host: carries the loop's calls. `wanted` writes what it sends, `look` reads what it sees."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 
 import msgspec
@@ -13,7 +14,15 @@ from berth.engines.docker import records, refusals, wanted
 from berth.engines.docker.chores import Chores
 from berth.engines.docker.look import Bounded, Look
 from berth.engines.docker.pulls import Pulls
-from berth.model.errors import BerthError, EngineError, EngineUnknown, Problem, Refused
+from berth.model.errors import (
+    BerthError,
+    EngineConflict,
+    EngineError,
+    EngineUnknown,
+    ObjectGone,
+    Problem,
+    Refused,
+)
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
@@ -27,8 +36,6 @@ FACTS_S = 60.0
 STOP_TRIES = 5
 EARLY_S = 0.3
 GRACE_S = 10.0
-GONE = ("engine-object-gone",)
-OVER = ("engine-object-gone", "engine-conflict")
 
 
 class DockerEngine:
@@ -49,6 +56,9 @@ class DockerEngine:
         self._pulls = Pulls(self._docker, clock)
         self._removed = Bounded()
         self._busy: dict[str, asyncio.Lock] = {}
+
+    files = None
+    """It has no store of secrets: Berth keeps them."""
 
     async def open(self) -> EngineIdentity:
         """Connect; refuse rootless Docker."""
@@ -196,12 +206,12 @@ class DockerEngine:
         body = wanted.container(launch, self._info)
         try:
             answer = await self._docker.send("/containers/create", body, {"name": name})
-        except EngineError as error:
-            if error.problems[0].code == "image-absent":
-                return None
-            if error.problems[0].code != "engine-conflict":
-                raise
+        except EngineConflict:
             return await self._repeated(name, launch)
+        except EngineError as error:
+            if error.problems[0].code != "image-absent":
+                raise
+            return None
         return str(msgspec.json.decode(answer)["Id"])
 
     async def _pulled(self, name: str, launch: Launch) -> Handle:
@@ -254,19 +264,16 @@ class DockerEngine:
             try:
                 await self._docker.send(f"/containers/{segment(key)}/stop", query=query, answer_s=wait)
                 return
+            except ObjectGone:
+                return
             except BerthError as error:
-                if error.problems[0].code in GONE:
-                    return
                 if not left or not isinstance(error, EngineUnknown):
                     raise
             await asyncio.sleep(1.0)
 
     async def _remove(self, key: str) -> None:
-        try:
+        with contextlib.suppress(ObjectGone, EngineConflict):
             await self._docker.send(f"/containers/{segment(key)}", query={"force": True, "v": True}, method="DELETE")
-        except EngineError as error:
-            if error.problems[0].code not in OVER:
-                raise
 
     def _tidy(self, line: records.Listed) -> None:
         """A container that was created and never started, by a server that is gone: nothing ran, nothing is lost."""

@@ -9,7 +9,7 @@ from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import DockerEvent
 from berth.engines.docker import records
 from berth.engines.docker.records import Container, Listed
-from berth.model.errors import EngineError
+from berth.model.errors import EngineError, ObjectGone
 from berth.model.seen import Life, Other
 
 RUNNING = ("running", "paused", "restarting")
@@ -155,9 +155,7 @@ class Look:
     async def _inspect(self, line: Listed) -> tuple[str, Container] | None:
         try:
             return line.state, _container.decode(await self._docker.read(f"/containers/{segment(line.id)}/json"))
-        except EngineError as error:
-            if error.problems[0].code != "engine-object-gone":
-                raise
+        except ObjectGone:
             return None
 
     async def _image_env(self, image: str) -> dict[str, str]:

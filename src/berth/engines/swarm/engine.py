@@ -1,6 +1,7 @@
 """The Swarm engine: carries the loop's calls to a manager. `wanted` writes what it sends, `look` reads what it sees."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from berth.engines.swarm.claim import claim
 from berth.engines.swarm.files import Files
 from berth.engines.swarm.look import Look
 from berth.engines.swarm.signals import Signals
-from berth.model.errors import EngineError, EngineUnknown, Problem, StaleVersion
+from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ObjectGone, Problem, StaleVersion
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
@@ -26,8 +27,6 @@ from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 TRIES = 5
 FRESH_S = 3.0
 """A look this young is believed without asking again."""
-GONE = "engine-object-gone"
-TAKEN = "engine-conflict"
 
 
 class SwarmEngine:
@@ -133,11 +132,8 @@ class SwarmEngine:
         key = handle.object_id or await self._service_of(handle.engine_id) or await self._own(handle.name)
         if not key:
             return
-        try:
+        with contextlib.suppress(ObjectGone):
             await self._docker.send(f"/services/{segment(key)}", method="DELETE")
-        except EngineError as error:
-            if not _is(error, GONE):
-                raise
 
     async def apply_native(self, launch: Launch) -> Handle:
         """Create or update the job's service; Swarm itself leaves tasks alone where nothing changed for them."""
@@ -188,9 +184,7 @@ class SwarmEngine:
         headers = {"X-Registry-Auth": launch.registry_auth} if launch.registry_auth else None
         try:
             made = msgspec.json.decode(await self._docker.send("/services/create", body, headers=headers))
-        except EngineError as error:
-            if not _is(error, TAKEN):
-                raise
+        except EngineConflict as error:
             return await self._repeated(launch, launch.name, error)
         return await self._handle(made["ID"], launch)
 
@@ -262,16 +256,10 @@ class SwarmEngine:
     async def _get(self, path: str) -> dict[str, Any] | None:
         try:
             found: dict[str, Any] = msgspec.json.decode(await self._docker.read(path))
-        except EngineError as error:
-            if _is(error, GONE):
-                return None
-            raise
+        except ObjectGone:
+            return None
         return found
 
 
 def _labels(service: dict[str, Any]) -> dict[str, str]:
     return service.get("Spec", {}).get("Labels") or {}
-
-
-def _is(error: EngineError, code: str) -> bool:
-    return error.problems[0].code == code
