@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Tests without an engine run on all cores; those of real engines share the machine's daemons, one after the other.
+FAST   := $(BIN)/python -m pytest -m "not engine" -n auto --dist worksteal tests
 
 .PHONY: quickstart setup check style test bench docs lock clean
 
@@ -17,8 +19,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(STAMP)
 
-check: style                  ## style, types, import rule, links of the docs, fast tests
-	$(BIN)/python -m pytest -m "not engine" tests
+check: style                  ## style, types, import rule, links of the docs, fast tests with a sample of random cases
+	$(FAST)
 
 style: $(STAMP)               ## ruff, mypy --strict, the import rule
 	$(BIN)/ruff check .
@@ -26,9 +28,10 @@ style: $(STAMP)               ## ruff, mypy --strict, the import rule
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(STAMP)                ## all tests; those of real engines install, build and start what they need
+test: $(STAMP)                ## all tests, random ones whole; those of engines install, build and start what they need
 	$(BIN)/python -m tests.testbed ready
-	$(BIN)/python -m pytest tests
+	BERTH_TESTS=whole $(FAST)
+	BERTH_TESTS=whole $(BIN)/python -m pytest -m engine tests
 
 bench: $(STAMP)               ## the figures, each with its peer in the same run
 	$(BIN)/python -m benchmarks

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,14 @@ class Berth:
     def json(self, *words: str, stdin: str | None = None) -> Any:
         """The CLI with --json, decoded."""
         return json.loads(self(*words, "--json", stdin=stdin))
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """The first page of a list of the API: what a process of the CLI would show, without the process."""
+        token = (self.folder / "data" / "admin.token").read_text().strip()
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            found: list[dict[str, Any]] = json.load(answer)["items"]
+            return found
 
     def refused(self, *words: str, code: int, stdin: str | None = None) -> str:
         """The CLI, which must end with this exit code; its standard error."""

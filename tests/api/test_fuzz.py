@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from berth.engines.simulated import SimulatedEngine
 from berth.main.clock import SystemClock
 from tests.api.lab import Lab, lab, node_with, running, waiting
+from tests.effort import examples
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -51,7 +52,10 @@ GETS = ["/v1/cards", "/v1/nodes", "/v1/jobs", "/v1/queue", "/v1/gpus", "/v1/stac
         "/v1/jobs/j1/logs", "/v1/jobs/j1/history", "/v1/jobs/j1"]  # fmt: skip
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30) | st.integers(-3, 2**70).map(str)
 MANY = settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=examples(400),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
 )
 
 

@@ -41,11 +41,15 @@ def berth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Berth]:
 def _nothing_left(berth: Berth) -> Iterator[None]:
     """Every test leaves an empty cluster."""
     yield
-    for stack in berth.json("stack", "ls"):
+    for stack in berth.items("/v1/stacks"):
         berth("stack", "rm", "-y", stack["name"])
-    for job in berth.json("jobs"):
+    for job in berth.items("/v1/jobs"):
         berth("cancel", "-y", job["id"])
-    until(lambda: not berth.json("jobs") and berth.free() == 3, what="an empty cluster")
+    until(lambda: _empty(berth), what="an empty cluster", step=0.02)
+
+
+def _empty(berth: Berth) -> bool:
+    return not berth.items("/v1/jobs") and all(card["state"] == "free" for card in berth.items("/v1/cards"))
 
 
 def _stack(berth: Berth, count: int, name: str = "stack.yml") -> str:

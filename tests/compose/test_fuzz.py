@@ -13,6 +13,7 @@ from berth.model.codes import CODES
 from berth.model.draft import Bundle, SourceFile
 from berth.model.errors import BerthError
 from tests.compose.loading import FACTS, load
+from tests.effort import examples
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SEEDS = [path.read_bytes() for path in sorted(EXAMPLES.glob("*.yml"))]
@@ -23,7 +24,7 @@ PIECES = [
     b"deploy:", b"services:", b"gpus: all", b"count: ", b"  ", b"9" * 30, b"1e400", b".inf", b"x-berth:", b"devices:",
     b"? ",
 ]  # fmt: skip
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def mutated(seed: bytes, choice: random.Random) -> bytes:

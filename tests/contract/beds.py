@@ -28,6 +28,12 @@ from tests.testbed.swarm import Swarm
 T = TypeVar("T")
 CLUSTER = "contract"
 PATIENCE_S = 20.0
+HAS = {
+    "simulated": {"slots", "node labels"},
+    "docker": {"daemon"},
+    "swarm": {"daemon", "services", "slots", "node labels"},
+}
+"""What a test can ask of a kind of engine: a daemon that others reach too, services, an object per slot, node labels."""
 _numbers = itertools.count(1)
 
 

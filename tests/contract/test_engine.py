@@ -68,6 +68,12 @@ async def test_it_says_who_it_is_the_same_at_each_start(bed: Bed) -> None:
     assert told[0] == told[1]
 
 
+async def test_what_is_asked_of_it_is_what_it_can(desk: Desk, bed: Bed) -> None:
+    can = desk.engine.capabilities
+    has = beds.HAS[bed.kind]
+    assert (bed.real, desk.slots, can.node_labels) == ("daemon" in has, "slots" in has, "node labels" in has)
+
+
 async def test_its_nodes_are_seen_with_what_they_have(desk: Desk) -> None:
     seen = await desk.look()
     assert seen.ended >= seen.began > 0
@@ -80,9 +86,8 @@ async def test_its_nodes_are_seen_with_what_they_have(desk: Desk) -> None:
         assert node.memory_bytes >= 2**28
 
 
+@pytest.mark.needs("services")
 async def test_a_daemon_that_cannot_place_is_refused(bed: Bed) -> None:
-    if bed.kind != "swarm":
-        pytest.skip("only a Swarm has managers")
     worker = load("swarm")(Address(bed.hosts[1].url), beds.WallClock())
     with pytest.raises(EngineError) as refused:
         await worker.open()
@@ -125,9 +130,8 @@ async def test_eight_starts_at_once_are_one(desk: Desk) -> None:
     assert len(lives(await desk.look(), launch)) == 1
 
 
+@pytest.mark.needs("daemon")
 async def test_a_start_by_another_engine_object_is_the_same_attempt(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("the simulated engine lives in one process")
     launch = desk.launch()
     first = await desk.engine.start(launch)
     await desk.life(launch)
@@ -176,9 +180,8 @@ async def test_a_stop_ends_it_and_a_repeat_is_harmless(desk: Desk) -> None:
     assert bool(objects(seen, launch)) == desk.slots
 
 
+@pytest.mark.needs("daemon")
 async def test_a_stop_gives_the_grace_before_it_kills(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("what runs on the simulated engine obeys at once")
     obeys = desk.launch("sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.1; done", image=IMAGE_TERM, stop_grace_s=8)
     stubborn = desk.launch(image=IMAGE_TERM, stop_grace_s=2)
     for launch in (obeys, stubborn):
@@ -286,9 +289,8 @@ async def test_a_prepared_slot_waits_and_starts(desk: Desk) -> None:
     )
 
 
+@pytest.mark.needs("slots")
 async def test_a_start_with_an_old_version_does_nothing(desk: Desk) -> None:
-    if not desk.slots:
-        pytest.skip("slots have no object of their own here")
     launch = desk.launch(stack="st")
     handle = await desk.engine.prepare(again(launch, attempt=0, node=None))
     await desk.engine.start(again(launch, handle=handle))
@@ -298,9 +300,8 @@ async def test_a_start_with_an_old_version_does_nothing(desk: Desk) -> None:
     assert only(objects(await desk.look(), launch)).attempt == 1
 
 
+@pytest.mark.needs("slots")
 async def test_a_slot_removed_while_it_waits_never_starts(desk: Desk) -> None:
-    if not desk.slots:
-        pytest.skip("slots have no object of their own here")
     launch = desk.launch(stack="st")
     handle = await desk.engine.prepare(again(launch, attempt=0, node=None))
     await desk.engine.remove(handle)
@@ -321,9 +322,8 @@ async def test_what_the_job_runs_can_be_read_back(desk: Desk) -> None:
 # Persons beside Berth
 
 
+@pytest.mark.needs("daemon")
 async def test_a_kill_by_a_person_is_told_apart(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("nobody else can reach the simulated engine")
     launch = desk.launch()
     await desk.engine.start(launch)
     life = await desk.life(launch)
@@ -333,9 +333,8 @@ async def test_a_kill_by_a_person_is_told_apart(desk: Desk, bed: Bed) -> None:
     assert over.exit_code == 137
 
 
+@pytest.mark.needs("daemon")
 async def test_a_container_removed_by_a_person_has_ended(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("nobody else can reach the simulated engine")
     launch = desk.launch(cards=1)
     await desk.engine.start(launch)
     life = await desk.life(launch)
@@ -347,9 +346,8 @@ async def test_a_container_removed_by_a_person_has_ended(desk: Desk, bed: Bed) -
     await desk.until(lambda seen: not lives(seen, launch))
 
 
+@pytest.mark.needs("services")
 async def test_a_service_removed_by_a_person_holds_its_cards_until_its_container_is_gone(desk: Desk, bed: Bed) -> None:
-    if bed.kind != "swarm":
-        pytest.skip("there are no services here")
     launch = desk.launch(image=IMAGE_TERM, cards=1, stop_grace_s=2.0)
     await desk.engine.start(launch)
     life = await desk.life(launch)
@@ -359,9 +357,8 @@ async def test_a_service_removed_by_a_person_holds_its_cards_until_its_container
     await desk.gone(launch)
 
 
+@pytest.mark.needs("services")
 async def test_a_scale_by_a_person_is_seen_and_puts_no_two_tasks_on_a_card(desk: Desk, bed: Bed) -> None:
-    if bed.kind != "swarm":
-        pytest.skip("there are no services here")
     launch = desk.launch(cards=1)
     await desk.engine.start(launch)
     await desk.life(launch)
@@ -379,9 +376,8 @@ async def test_a_scale_by_a_person_is_seen_and_puts_no_two_tasks_on_a_card(desk:
     assert [life.state for life in lives(await desk.look(), launch)].count("running") == 1
 
 
+@pytest.mark.needs("slots")
 async def test_the_engines_own_notes_are_no_edit(desk: Desk) -> None:
-    if not desk.slots:
-        pytest.skip("slots have no object of their own here")
     launch = desk.launch(stack="st")
     handle = await desk.engine.prepare(again(launch, attempt=0, node=None))
     await desk.engine.start(again(launch, handle=handle))
@@ -394,9 +390,8 @@ async def test_the_engines_own_notes_are_no_edit(desk: Desk) -> None:
     assert early.digest == late.digest
 
 
+@pytest.mark.needs("daemon")
 async def test_what_others_run_with_cards_is_seen(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("nobody else can reach the simulated engine")
     make = ("service", "create", "-d", "--no-resolve-image") if bed.kind == "swarm" else ("run", "-d")
     drop = ("service", "rm") if bed.kind == "swarm" else ("rm", "-f")
     names = ("theirs-named", "theirs-all", "theirs-none", "theirs-image")
@@ -413,9 +408,8 @@ async def test_what_others_run_with_cards_is_seen(desk: Desk, bed: Bed) -> None:
         bed.person(*drop, *names)
 
 
+@pytest.mark.needs("services")
 async def test_constraints_of_others_are_seen_before_a_label_is_written(desk: Desk, bed: Bed) -> None:
-    if bed.kind != "swarm":
-        pytest.skip("there are no services here")
     words = ("--constraint", "node.labels.gpu.free!=0", "--reserve-cpu", "0.5", "--reserve-memory", "64m")
     bed.person("service", "create", "-d", "--no-resolve-image", "--name", "bound", *words, IMAGE)
     try:
@@ -437,9 +431,8 @@ async def test_a_change_is_hinted_at(desk: Desk) -> None:
 # Nodes
 
 
+@pytest.mark.needs("node labels")
 async def test_labels_are_written_by_compare_and_swap(desk: Desk) -> None:
-    if not desk.engine.capabilities.node_labels:
-        pytest.skip("nodes have no labels here")
     node = desk.node
     version = await desk.engine.write_labels(node, {"gpu.free": "2", "zone": "a"}, ())
     with pytest.raises(StaleVersion):
@@ -451,9 +444,8 @@ async def test_labels_are_written_by_compare_and_swap(desk: Desk) -> None:
     await desk.engine.write_labels(again(node, engine_version=seen.version), {}, ("gpu.free",))
 
 
+@pytest.mark.needs("node labels")
 async def test_eight_label_writes_at_once_are_one(desk: Desk) -> None:
-    if not desk.engine.capabilities.node_labels:
-        pytest.skip("nodes have no labels here")
     seen = next(one for one in (await desk.look()).nodes if one.engine_id == desk.node.engine_id)
     node = again(desk.node, engine_version=seen.version)
     writes = [desk.engine.write_labels(node, {"gpu.free": str(value)}, ()) for value in range(8)]
@@ -500,9 +492,8 @@ async def test_granted_cards_are_named_in_the_environment(desk: Desk) -> None:
     assert text.strip() == ",".join(card.uuid for card in launch.cards)
 
 
+@pytest.mark.needs("daemon")
 async def test_settings_of_the_file_reach_the_container(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("nothing runs on the simulated engine")
     script = "id -u; id -G; pwd; hostname; stat -f -c %b:%S /dev/shm; grep CapBnd /proc/self/status; ls /scratch"
     launch = desk.launch(
         "sh",
@@ -538,9 +529,8 @@ async def test_settings_of_the_file_reach_the_container(desk: Desk, bed: Bed) ->
     assert (host["NanoCpus"], host["Memory"], host["PidsLimit"]) == (5 * 10**8, 64 * 2**20, 50)
 
 
+@pytest.mark.needs("daemon")
 async def test_replicas_share_one_name(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("there are no networks on the simulated engine")
     first, stack = beds.stack_of(desk.launch(stack="net"), "front")
     second = again(first, task=f"{first.job.id}.2", slot=2, name=f"{first.name}-2")
     await desk.engine.ensure_stack(stack)
@@ -564,9 +554,8 @@ async def test_replicas_share_one_name(desk: Desk, bed: Bed) -> None:
     assert "net_front" not in bed.person("network", "ls", "--format", "{{.Name}}").split()
 
 
+@pytest.mark.needs("daemon")
 async def test_what_the_file_names_and_the_engine_lacks_is_said(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("nothing is missing on the simulated engine")
     spec = desk.launch(secrets=(FileRef(source="nokey", target="nokey"),)).spec
     found = await desk.engine.problems(spec, (Network(name="nonet", external=True), Network(name="mine")))
     word = "secret-missing" if bed.kind == "swarm" else "no-secret-store"
@@ -578,8 +567,6 @@ async def test_what_the_file_names_and_the_engine_lacks_is_said(desk: Desk, bed:
 @pytest.fixture
 def registry(bed: Bed) -> Iterator[Registry]:
     """A registry with a password that this bed's hosts can reach."""
-    if not bed.real:
-        pytest.skip("there are no images on the simulated engine")
     with Registry(bed.hosts[0].lab, user="ann", password="pass word") as registry:
         yield registry
 
@@ -590,6 +577,7 @@ def login(registry: Registry, password: str = "pass word") -> str:
     return base64.urlsafe_b64encode(json.dumps(words).encode()).decode()
 
 
+@pytest.mark.needs("daemon")
 async def test_an_image_that_is_nowhere_ends_the_attempt_with_the_reason(desk: Desk, registry: Registry) -> None:
     launch = desk.launch(image=f"{registry.address}/nowhere:1")
     await desk.engine.start(again(launch, registry_auth=login(registry)))
@@ -601,6 +589,7 @@ async def test_an_image_that_is_nowhere_ends_the_attempt_with_the_reason(desk: D
     await desk.until(lambda seen: not lives(seen, launch))
 
 
+@pytest.mark.needs("daemon")
 async def test_an_image_behind_a_password_is_pulled(desk: Desk, bed: Bed, registry: Registry) -> None:
     image = registry.push(bed.hosts[0], IMAGE)
     bed.person("rmi", image)
@@ -615,9 +604,8 @@ async def test_an_image_behind_a_password_is_pulled(desk: Desk, bed: Bed, regist
     bed.person("rmi", image)
 
 
+@pytest.mark.needs("daemon")
 async def test_a_program_that_cannot_be_run_leaves_nothing(desk: Desk, bed: Bed) -> None:
-    if not bed.real:
-        pytest.skip("any program runs on the simulated engine")
     launch = desk.launch("/no/such/program")
     if bed.kind == "docker":
         with pytest.raises(EngineError, match="/no/such/program"):
@@ -633,9 +621,8 @@ async def test_a_program_that_cannot_be_run_leaves_nothing(desk: Desk, bed: Bed)
 # Swarm's own store and services
 
 
+@pytest.mark.needs("services")
 async def test_secrets_and_configs_are_mounted(desk: Desk, bed: Bed) -> None:
-    if bed.kind != "swarm":
-        pytest.skip("a Docker host has no store of its own")
     source = bed.hosts[0].folder / "value"
     source.write_text("s3cret")
     for kind in ("secret", "config"):
@@ -673,9 +660,8 @@ async def test_a_native_service_is_the_engines_to_place(desk: Desk, bed: Bed) ->
     assert await desk.engine.remove(Handle(object_id=first.object_id)) is None
 
 
+@pytest.mark.needs("services")
 async def test_a_native_service_equals_what_stack_deploy_makes(desk: Desk, bed: Bed) -> None:
-    if bed.kind != "swarm":
-        pytest.skip("there are no services here")
     file = bed.hosts[0].folder / "stack.yml"
     file.write_text(STACK)
     bed.person("stack", "deploy", "--resolve-image", "never", "-c", str(file), "twin")
@@ -704,9 +690,8 @@ async def test_a_native_service_equals_what_stack_deploy_makes(desk: Desk, bed: 
         bed.person("stack", "rm", "twin")
 
 
+@pytest.mark.needs("services")
 async def test_a_silent_node_makes_its_lives_unknown_until_it_returns(desk: Desk, bed: Bed) -> None:
-    if bed.kind != "swarm" or bed.hosts[0].variant != "debian":
-        pytest.skip("one Swarm is enough for a wait of a quarter of a minute")
     away = bed.hosts[1]
     launch = again(desk.launch(cards=1), node=desk.nodes[away.name])
     await desk.engine.start(launch)

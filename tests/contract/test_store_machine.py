@@ -28,6 +28,7 @@ from berth.ports import Loaded, Store
 from berth.store.memory import MemoryStore
 from berth.store.sql import SqlStore
 from tests import build
+from tests.effort import examples
 
 JOBS = st.sampled_from(["a", "b", "c"])
 TASKS = st.builds(lambda job, slot: f"{job}.{slot}", JOBS, st.integers(1, 2))
@@ -111,5 +112,5 @@ def _plain(loaded: Loaded) -> object:
 
 TestStores = Stores.TestCase
 TestStores.settings = settings(
-    max_examples=25, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(25), stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -15,6 +15,7 @@ from berth.model.spec import Restart
 from berth.ports import Store
 from berth.store import make_store
 from tests.control.bench import ADMIN, Bench, bench
+from tests.effort import examples
 
 POLICIES = (
     Restart(), Restart(condition="on-failure", delay_s=1.0, max_attempts=1), Restart(condition="any", delay_s=0.5)
@@ -137,7 +138,7 @@ class Story:
                     assert self.bench.free() < 8, f"{task.id} waits beside free cards: {cluster.waits.get(task.id)}"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(story=steps)
 def test_any_story_on_the_memory_store_ends_with_all_cards_free(story: list[Step]) -> None:
     asyncio.run(Story(make_store("memory:")).play(story))

@@ -11,10 +11,11 @@ from berth.core.policies import load
 from berth.model.card import WHOLE, Room, Share
 from berth.model.plan import Plan
 from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
+from tests.effort import examples
 from tests.property.clusters import emptied, requests, snapshots, views
 
 FIFO = load("fifo")
-slow = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @slow
