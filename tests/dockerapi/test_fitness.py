@@ -5,7 +5,7 @@ import pytest
 from berth.dockerapi.address import Address, TlsFiles
 from berth.dockerapi.failures import answered
 from berth.dockerapi.fitness import open_door, refuse_rootless
-from berth.model.errors import EngineError, EngineUnknown, StaleVersion
+from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ObjectGone, StaleVersion
 
 HERE = Address("unix:///run/user/1000/docker.sock")
 
@@ -31,8 +31,8 @@ def test_a_port_without_tls_is_warned_about() -> None:
         (500, "rpc error: code = DeadlineExceeded desc = context deadline exceeded", EngineUnknown, "engine-undecided"),
         (504, "", EngineUnknown, "engine-undecided"),
         (404, "No such image: x:1", EngineError, "image-absent"),
-        (404, "service a not found", EngineError, "engine-object-gone"),
-        (409, "name conflicts with an existing object", EngineError, "engine-conflict"),
+        (404, "service a not found", ObjectGone, "engine-object-gone"),
+        (409, "name conflicts with an existing object", EngineConflict, "engine-conflict"),
         (503, "This node is not a swarm manager.", EngineError, "not-a-manager"),
         (400, "invalid reference format", EngineError, "engine-refused"),
     ],

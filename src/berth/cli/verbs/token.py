@@ -27,7 +27,7 @@ def _create(session: Session) -> int:
         raise usage_error("--node goes with --role agent", "leave --node out")
     body = {"role": args.role, "name": args.name or "", "node": args.node or ""}
     answer = session.client.post("/v1/tokens", body)
-    session.screen.warn(answer["warnings"])
+    session.screen.warn(answer.get("warnings", []))
     if session.screen.as_json:
         session.screen.value(answer)
         return 0
