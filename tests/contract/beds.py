@@ -33,7 +33,7 @@ HAS = {
     "docker": {"daemon"},
     "swarm": {"daemon", "services", "slots", "node labels"},
 }
-"""What a test can ask of a kind of engine: a daemon that others reach too, services, an object per slot, node labels."""
+"""What a test can ask of a kind: a daemon that others reach too, services, an object per slot, node labels."""
 _numbers = itertools.count(1)
 
 
