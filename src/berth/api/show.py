@@ -32,6 +32,7 @@ def error(problem: Problem) -> views.Error:
         line=problem.line or None,
         column=problem.column or None,
         excerpt=problem.excerpt,
+        cut=problem.cut or None,
         hint=problem.hint,
     )
 

@@ -1,10 +1,9 @@
 """Tables as plain text: aligned, no wider than the terminal, readable by `awk` when piped."""
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from berth.cli.problems import printable
+from berth.cli.problems import cell_width, printable
 
 GAP = "  "
 SHORTEST = 12
@@ -32,13 +31,6 @@ def render(
     sizes = _fit(columns, sizes, width)
     head = _line(columns, [column.heading for column in columns], sizes, str)
     return [head, *(_line(columns, row, sizes, paint) for row in cells)]
-
-
-def cell_width(text: str) -> int:
-    """How many cells of a terminal the text takes (wide East Asian characters take two)."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if unicodedata.east_asian_width(ch) in "WF" else 0 if unicodedata.combining(ch) else 1 for ch in text)
 
 
 def _fit(columns: Sequence[Column], sizes: list[int], width: int | None) -> list[int]:

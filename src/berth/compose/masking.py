@@ -1,0 +1,101 @@
+"""Keeps secrets out of what is shown: which names and values look like one, and lines of a file with them hidden.
+
+Text shows its lines through this; fields and lint ask it before they quote a value.
+"""
+
+import re
+
+HIDDEN = "*"
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SECRET = frozenset(
+    ("PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD", "SECRET", "TOKEN", "APIKEY", "CREDENTIAL", "CREDENTIALS")
+)
+_NOT_A_KEY = frozenset(("PUBLIC", "SORT", "PRIMARY", "FOREIGN", "PARTITION", "CACHE", "ROUTING", "HOT"))
+_ABOUT = frozenset(
+    (
+        "FILE", "PATH", "DIR", "ID", "NAME", "TYPE", "URL", "URI", "ENDPOINT", "HOST", "TTL", "LENGTH", "EXPIRY",
+        "EXPIRES", "TIMEOUT", "LIMIT", "COUNT", "HEADER", "ISSUER", "ALGORITHM", "VERSION", "ENABLED", "POLICY",
+    )
+)  # fmt: skip
+"""Last words of names that speak about a secret without holding it: DB_PASSWORD_FILE, TOKEN_URL."""
+_VALUE = re.compile(
+    r"\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abprs]-[\w-]{10,}"
+    r"|\bsk-[\w-]{16,}|\bhf_\w{20,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN .*"
+    r"|(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"
+)
+"""Beginnings that well-known services give their tokens, a key in PEM, and the user and password of a URL."""
+_PAIR = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)(?P<quote>[\"']?)(?P<sign>\s*=\s*|\s*:(?:\s+|$))(?P<value>.*)")
+_FLAG = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)[\"']?,?\s+[\"']?(?P<value>[^\s,\]}\"']+)")
+_VARIABLE = re.compile(r"\$\w+|\$\{\w+(?::?\?[^{}]*)?\}|")
+_BLOCK = re.compile(r"[|>][-+0-9]*\s*(?:#.*)?$")
+
+
+def is_secret_name(name: str) -> bool:
+    """True for names such as DB_PASSWORD, apiKey, HF_TOKEN; not for MAX_TOKENS or DB_PASSWORD_FILE."""
+    words = [word.upper() for word in _WORD.findall(name)]
+    if not words or words[-1] in _ABOUT:
+        return False
+    if words[-1] == "KEY" and (len(words) < 2 or words[-2] not in _NOT_A_KEY):
+        return True
+    return words != ["PWD"] and words != ["OLDPWD"] and not _SECRET.isdisjoint(words)
+
+
+def is_secret_value(value: str) -> bool:
+    """True for a value that is a known service's token, a private key, or a URL with a password in it."""
+    return _VALUE.search(value) is not None
+
+
+def masked(line: str) -> str:
+    """The line with the values of secrets hidden, each character by a star, so that columns stay where they are."""
+    hidden = _VALUE.sub(lambda found: _stars(found[0]), line)
+    hidden = _FLAG.sub(_hide_flag, hidden)
+    at = 0
+    while (found := _PAIR.search(hidden, at)) is not None:
+        start = at = found.start("value")
+        if is_secret_name(found["name"]):
+            start, at = _span(hidden, found)
+            hidden = hidden[:start] + _stars(hidden[start:at]) + hidden[at:]
+        at = max(at, found.start() + 1)
+    return hidden
+
+
+def continues_secret(lines: list[str], number: int) -> bool:
+    """True when line `number` (from 1) lies in the text block of a secret: `KEY: |` and what is indented below it."""
+    indent = _indent(lines[number - 1])
+    for above in reversed(lines[max(0, number - 200) : number - 1]):
+        if above.strip() and _indent(above) < indent:
+            found = _PAIR.search(above)
+            return found is not None and is_secret_name(found["name"]) and _BLOCK.match(found["value"]) is not None
+    return False
+
+
+def _stars(text: str) -> str:
+    return text if _VARIABLE.fullmatch(text.strip()) else HIDDEN * len(text)
+
+
+def _hide_flag(found: re.Match[str]) -> str:
+    if not is_secret_name(found["name"]):
+        return found[0]
+    return found[0][: found.start("value") - found.start()] + _stars(found["value"])
+
+
+def _span(line: str, pair: re.Match[str]) -> tuple[int, int]:
+    """Where the value of a pair begins and ends: inside its quotes, in its entry of a flow list, or in its line."""
+    start = pair.start("value")
+    opening, before = line[start : start + 1], line[: pair.start()]
+    if opening and opening in "\"'":
+        return start + 1, _closing(line, start + 1, opening)
+    if before[-1:] in ("'", '"') and not pair["quote"]:
+        return start, _closing(line, start, before[-1])
+    if before.count("{") > before.count("}") or before.count("[") > before.count("]"):
+        return start, next((at for at in range(start, len(line)) if line[at] in ",}]"), len(line))
+    return start, len(line)
+
+
+def _closing(line: str, start: int, quote: str) -> int:
+    at = line.find(quote, start)
+    return at if at >= 0 else len(line)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
