@@ -68,12 +68,12 @@ def new_tasks(job: Job) -> Batch:
 async def check(control: Control, drafts: Sequence[Draft], networks: tuple[Network, ...] = ()) -> None:
     """Raise BadInput with everything that is wrong, before anything is created."""
     problems = _counts(control, drafts)
-    asked: dict[object, tuple[Problem, ...]] = {}
+    asked: dict[bytes, tuple[Problem, ...]] = {}
     for draft in drafts:
         spec = draft.spec
         if not (spec.secrets or spec.configs or spec.networks or networks):
             continue
-        key = (spec.secrets, spec.configs, spec.networks)
+        key = msgspec.json.encode((spec.secrets, spec.configs, spec.networks))
         if key not in asked:
             asked[key] = await control.engine.problems(spec, networks)
         problems += [_placed(problem, draft) for problem in asked[key]]
