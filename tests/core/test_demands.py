@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from berth.core.demands import demands_of, doubt, relevant, unmet
+from berth.core.demands import demands_of, doubt, unmet
 from berth.core.demands.cuda import DRIVERS, MINOR, at_least, cuda_of, driver_for
 from berth.core.explain import explain
 from berth.model.card import Card
-from berth.model.image import Demand
+from berth.model.image import Demand, relevant
 from berth.model.node import Node
 from berth.model.snapshot import NodeView
 from berth.model.spec import Request

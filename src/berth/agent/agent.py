@@ -33,8 +33,10 @@ from berth.model.wire import (
     Cards,
     Container,
     Down,
+    FindImage,
     Foreign,
     ForeignUse,
+    FoundImage,
     Heartbeat,
     Hello,
     Look,
@@ -298,6 +300,8 @@ class Agent:
         match message:
             case Look(container=container) if self._watch:
                 await self._watch.look_again(container)
+            case FindImage(image=image):
+                self._say(await self._watch.find_image(image) if self._watch else FoundImage(image=image))
             case Refresh():
                 if self._watch:
                     await self._watch.look_at_all()

@@ -10,13 +10,14 @@ from typing import Any, cast
 
 import msgspec
 
+from berth.agent.images import find_image
 from berth.agent.looker import Looker, Other
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker
 from berth.dockerapi.events import DockerEvent
 from berth.model.card import Card
 from berth.model.errors import BerthError, Problem
-from berth.model.wire import Action, Container, Saw, Up
+from berth.model.wire import Action, Container, FoundImage, Saw, Up
 
 log = logging.getLogger("berth.agent")
 ACTIONS: tuple[Action, ...] = ("start", "die", "kill", "stop", "oom", "destroy")
@@ -94,6 +95,10 @@ class Watch:
     async def look_again(self, container: str) -> None:
         """Look at one container and say what it sees."""
         await self._look(container)
+
+    async def find_image(self, name: str) -> FoundImage:
+        """Whether the daemon has the image."""
+        return await find_image(self._docker, name)
 
     async def look_at_all(self) -> None:
         """Look at every container again; nothing when the daemon is away, for then `run` does it later."""

@@ -1,9 +1,16 @@
 """What is known of a container image: what it demands of a card, and what nodes and its registry said of it."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
+REQUIRE = "NVIDIA_REQUIRE_"
+DISABLE = "NVIDIA_DISABLE_REQUIRE"
+VERSION = "CUDA_VERSION"
+COMPAT = "NV_CUDA_COMPAT_PACKAGE"
+ROCM = ("ROCM_VERSION", "ROCM_PATH", "ROCM_HOME", "PYTORCH_ROCM_ARCH", "HIP_PLATFORM", "HIP_PATH")
+"""Variables that images of AMD's and of the frameworks' ROCm builds set."""
 Verdict = Literal["", "found", "absent", "denied", "unreachable"]
 
 
@@ -35,3 +42,9 @@ def registry_of(image: str) -> str:
     """The registry of an image's name, as Docker reads it: "docker.io" when none is written."""
     first, slash, _ = image.partition("/")
     return first if slash and (any(ch in first for ch in ".:") or first == "localhost") else "docker.io"
+
+
+def relevant(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an image from which demands are read; all others are nobody's business."""
+    names = (DISABLE, VERSION, COMPAT, *ROCM)
+    return {name: value for name, value in env.items() if name.startswith(REQUIRE) or name in names}

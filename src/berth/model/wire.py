@@ -119,11 +119,22 @@ class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     at: float = 0.0
 
 
+class FoundImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="found-image"):
+    """The answer to FindImage. `here` is None where the agent cannot tell (no daemon, or it does not answer).
+
+    `env` are those variables of the image that demand something of the cards.
+    """
+
+    image: str
+    here: bool | None = None
+    env: dict[str, str] = {}
+
+
 class Heartbeat(msgspec.Struct, frozen=True, tag_field="kind", tag="heartbeat"):
     """The agent is alive; it says so three times per lease."""
 
 
-Up: TypeAlias = Hello | Cards | Uses | Foreign | Container | Saw | Heartbeat
+Up: TypeAlias = Hello | Cards | Uses | Foreign | Container | Saw | FoundImage | Heartbeat
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="welcome"):
@@ -150,11 +161,17 @@ class Look(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="loo
     container: str
 
 
+class FindImage(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="find-image"):
+    """Say whether the node's daemon has this image, by its name; the answer is FoundImage."""
+
+    image: str
+
+
 class Refresh(msgspec.Struct, frozen=True, tag_field="kind", tag="refresh"):
     """Look at everything again and say hello."""
 
 
-Down: TypeAlias = Welcome | Refuse | Look | Refresh
+Down: TypeAlias = Welcome | Refuse | Look | FindImage | Refresh
 
 _UP: msgspec.json.Decoder[Up] = msgspec.json.Decoder(Up)
 _DOWN: msgspec.json.Decoder[Down] = msgspec.json.Decoder(Down)

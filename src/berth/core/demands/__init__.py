@@ -3,4 +3,3 @@
 from berth.core.demands.ask import doubt as doubt
 from berth.core.demands.ask import unmet as unmet
 from berth.core.demands.read import demands_of as demands_of
-from berth.core.demands.read import relevant as relevant

@@ -8,24 +8,13 @@ runs on older drivers: docs.nvidia.com/deploy/cuda-compatibility.
 import re
 from collections.abc import Mapping
 
-from berth.model.image import Demand
+from berth.model.image import COMPAT, DISABLE, REQUIRE, ROCM, VERSION, Demand
 
-REQUIRE = "NVIDIA_REQUIRE_"
 JETPACK = "NVIDIA_REQUIRE_JETPACK"
-DISABLE = "NVIDIA_DISABLE_REQUIRE"
-VERSION = "CUDA_VERSION"
-COMPAT = "NV_CUDA_COMPAT_PACKAGE"
-ROCM = ("ROCM_VERSION", "ROCM_PATH", "ROCM_HOME", "PYTORCH_ROCM_ARCH", "HIP_PLATFORM", "HIP_PATH")
-"""Variables that images of AMD's and of the frameworks' ROCm builds set."""
 _TERM = re.compile(r"(cuda|driver|brand|arch)(=|!=|<=|>=|<|>)([A-Za-z0-9.]{1,40})")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _TOOLKIT = re.compile(r"v?(\d{1,3}\.\d{1,3})(?:[.\-+].*)?")
 MOST_ALTERNATIVES = 256
-
-
-def relevant(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that demands are read from; all others are nobody's business."""
-    return {name: value for name, value in env.items() if _counts(name)}
 
 
 def demands_of(env: Mapping[str, str]) -> tuple[Demand, ...]:
@@ -38,10 +27,6 @@ def demands_of(env: Mapping[str, str]) -> tuple[Demand, ...]:
     names = sorted(name for name in env if name.startswith(REQUIRE) and not name.startswith(JETPACK))
     found = tuple(demand for name in names if (demand := _demand(name, env[name])).any_of)
     return (*vendor, *found) if found else (*vendor, *_toolkit(env))
-
-
-def _counts(name: str) -> bool:
-    return name.startswith(REQUIRE) or name in (DISABLE, VERSION, COMPAT, *ROCM)
 
 
 def _demand(name: str, value: str) -> Demand:
