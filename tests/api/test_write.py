@@ -39,11 +39,19 @@ async def test_cancel_is_repeatable(tmp_path: Path) -> None:
             assert (status, job["state"]) == (200, "cancelled")
 
 
-async def test_what_swarm_places_itself_is_neither_held_nor_put_back_nor_is_its_output_kept(tmp_path: Path) -> None:
+async def test_what_swarm_places_itself_is_neither_held_nor_put_back(tmp_path: Path) -> None:
     async with lab(tmp_path, [PutJob(build.job("j1", native=True))]) as api:
-        for method, path in (("POST", "hold"), ("POST", "requeue"), ("GET", "logs")):
-            status, value, _ = await api.call(method, f"/v1/jobs/j1/{path}")
+        for path in ("hold", "requeue"):
+            status, value, _ = await api.call("POST", f"/v1/jobs/j1/{path}")
             assert (status, value["errors"][0]["code"]) == (403, "native-service")
+
+
+async def test_the_output_of_what_swarm_places_is_not_kept_once_the_service_is_gone(tmp_path: Path) -> None:
+    async with lab(tmp_path, [PutJob(build.job("j1", native=True))]) as api:
+        assert (await api.call("GET", "/v1/jobs/j1/logs"))[:2] == (200, b"")
+        await api.commit(PutJob(build.job("j1", native=True, ended_at=2.0, version=2), was=1))
+        status, value, _ = await api.call("GET", "/v1/jobs/j1/logs")
+        assert (status, value["errors"][0]["code"]) == (403, "native-service")
 
 
 async def test_scale_takes_a_number_from_zero_up(tmp_path: Path) -> None:

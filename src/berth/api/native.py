@@ -17,8 +17,12 @@ def native_tasks(cluster: Cluster, job: Job) -> tuple[Task, ...]:
     if job.ended_at is not None:
         return (Task(id=f"{job.id}.1", job=job.id, slot=1, state="ended", reason="cancelled", ended_at=job.ended_at),)
     names = {node.engine_id: node.name for node in cluster.nodes.values()}
-    lives = sorted(cluster.natives.get(job.id, ()), key=lambda life: (life.started_at or 0.0, life.engine_id))
-    return tuple(_task(job, slot, life, names) for slot, life in enumerate(lives, 1))
+    return tuple(_task(job, slot, life, names) for slot, life in enumerate(lives_of(cluster, job), 1))
+
+
+def lives_of(cluster: Cluster, job: Job) -> list[Life]:
+    """What the engine's latest look shows of the service, in the order of the starts."""
+    return sorted(cluster.natives.get(job.id, ()), key=lambda life: (life.started_at or 0.0, life.engine_id))
 
 
 def _task(job: Job, slot: int, life: Life, names: dict[str, str]) -> Task:

@@ -388,7 +388,8 @@ CODES: dict[str, str] = {
     ),
     "native-service": (
         "Swarm places a service without cards and with Swarm's own constraints only, so Berth neither holds it nor "
-        "keeps its output. Ask Swarm: `docker service logs NAME`, `docker service update --force NAME`."
+        "keeps its output: `berth logs` reads it from Swarm while the service is there. To start its tasks again: "
+        "`docker service update --force NAME`."
     ),
     "network-missing": (
         "The stack names an external network that the engine does not have. Create it (`docker network create "

@@ -221,7 +221,7 @@ def _node(control: Control, name: str) -> Node:
     node = control.cluster.nodes.get(name)
     if node is None:
         known = ", ".join(sorted(control.cluster.nodes)) or "none"
-        raise NotFound.of("no-such-node", f"there is no node {name}; the nodes are: {known}.", "berth nodes")
+        raise NotFound.of("no-such-node", f"there is no node {name}; the nodes are: {known}.", "List them: berth nodes")
     return node
 
 

@@ -31,15 +31,21 @@ async def create(control: Control, actor: Actor, role: Role, name: str = "", nod
     must_be_admin(actor, "create tokens")
     if role == "agent" and not node:
         raise BadInput.of(
-            "token-node", "an agent's token is bound to one node.", "--role agent --node NAME", field="node"
+            "token-node",
+            "an agent's token is bound to one node.",
+            "berth token create --role agent --node NAME",
+            field="node",
         )
     if role != "agent" and node:
         raise BadInput.of("token-node-user", "only an agent's token has a node.", "Leave --node out", field="node")
     if role == "user" and not name:
-        raise BadInput.of("token-name", "a user's token needs a name.", "--role user --name NAME", field="name")
+        raise BadInput.of(
+            "token-name", "a user's token needs a name.", "berth token create --role user --name NAME", field="name"
+        )
     if name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}", name):
         text = f"'{name}' is not a name: letters, digits, '.', '_', '@', '-', at most 63."
-        raise BadInput.of("token-name-form", text, field="name")
+        fit = re.sub(r"[^A-Za-z0-9._@-]+", "-", name).strip("-._@")[:63] or "NAME"
+        raise BadInput.of("token-name-form", text, f"Write --name {fit}", field="name")
     token, secret = make_token(role, name, node, control.clock.now())
     whose = f"node {node}" if node else token.name
     note = control.note("token-created", f"{role} token {token.id} for {whose}", actor=actor.name, node=node)
