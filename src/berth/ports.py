@@ -10,11 +10,13 @@ from berth.model.card import Use as Use
 from berth.model.change import Batch
 from berth.model.errors import Problem
 from berth.model.event import Event
+from berth.model.image import RegistryAnswer
 from berth.model.job import Attempt, Job, Network, Stack, Task
 from berth.model.launch import CardMount, Handle, Launch
 from berth.model.node import Node
 from berth.model.seen import Observed, SlotObject
 from berth.model.spec import TaskSpec
+from berth.model.stored import Content, FileKind, KeptFile, NewFile, SeenFile
 from berth.model.token import Token
 from berth.model.wire import Down, Up
 
@@ -45,6 +47,7 @@ class Loaded(msgspec.Struct, kw_only=True):
     grants: list[tuple[str, Share]] = []
     stacks: list[Stack] = []
     tokens: list[Token] = []
+    files: list[KeptFile] = []
     last_event: int = 0
 
 
@@ -171,18 +174,20 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     `slot_objects`: a slot has an object of its own that exists before the run (prepare) and whose removal by a
     person is a cancel. `native`: the engine places services without cards itself. `node_labels`: nodes carry
-    labels that Berth may write. `many_nodes`: more than one node. `secrets`: it has a store of secrets and configs.
+    labels that Berth may write. `many_nodes`: more than one node.
     `shm`: shm_size can be set. `hints_all`: `changes` tells of every start and
-    end, so that looking unasked is only a backstop.
+    end, so that looking unasked is only a backstop. `images`: what runs comes from images that registries keep.
+    `container_keys`: what it runs are containers of one host, which take what services cannot: ipc, tmpfs, image mounts.
     """
 
     slot_objects: bool = False
     native: bool = False
     node_labels: bool = False
     many_nodes: bool = False
-    secrets: bool = False
     shm: bool = True
     hints_all: bool = False
+    images: bool = False
+    container_keys: bool = False
 
 
 class EngineIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +199,53 @@ class EngineIdentity(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class FileStore(Protocol):
+    """Secrets and configs by name. Calls raise EngineError (nothing done) or EngineUnknown, as those of an engine."""
+
+    async def all(self, kind: FileKind) -> tuple[SeenFile, ...]:
+        """What is there, by name."""
+        ...
+
+    async def changed(self, files: tuple[NewFile, ...]) -> tuple[Problem, ...]:
+        """Of the files that are there already, those that cannot become what they shall be: nothing is written."""
+        ...
+
+    async def ensure(self, files: tuple[NewFile, ...], stack: str, user: str) -> None:
+        """Create what is missing and bring the labels of the rest up to date, as the engine's own CLI would.
+
+        Raises BadInput for one whose content the engine will not change.
+        """
+        ...
+
+    async def create(self, new: NewFile, user: str) -> None:
+        """Create one by hand. Raises BadInput when the name is taken."""
+        ...
+
+    async def remove(self, kind: FileKind, name: str) -> None:
+        """Remove one. Raises EngineError while it is in use; what is gone already is not an error."""
+        ...
+
+    async def remove_stack(self, stack: str) -> None:
+        """Remove all that a stack created."""
+        ...
+
+
+class Vault(Protocol):
+    """Encrypts what Berth keeps, and tells contents apart by a keyed hash."""
+
+    def seal(self, content: Content, name: str) -> bytes:
+        """The content, encrypted for this name."""
+        ...
+
+    def unseal(self, sealed: bytes, name: str) -> Content:
+        """The content again. Raises Refused when the key is another one."""
+        ...
+
+    def digest(self, content: Content) -> str:
+        """A short keyed hash of the content."""
+        ...
+
+
 class Engine(Protocol):
     """What runs containers. Every call raises EngineError (a definite no, nothing done), its child StaleVersion,
     or EngineUnknown (it may have happened: only `observe` can tell).
@@ -201,6 +253,11 @@ class Engine(Protocol):
 
     name: str
     capabilities: Capabilities
+
+    @property
+    def files(self) -> FileStore | None:
+        """Its store of secrets and configs; None: it has none, and Berth keeps them (`Launch.files` brings them)."""
+        ...
 
     async def open(self) -> EngineIdentity:
         """Connect, negotiate the version, refuse what cannot work (rootless Docker, not a manager)."""
@@ -227,6 +284,13 @@ class Engine(Protocol):
 
     async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:
         """What the spec names and the engine lacks: secrets, configs, external networks, runtimes."""
+        ...
+
+    async def image(self, name: str, auth: str) -> RegistryAnswer:
+        """What the image's registry says of it, asked as the engine's hosts would; `auth` is an X-Registry-Auth value.
+
+        A registry that does not answer is an answer ("unreachable"); verdict "" where the engine has no registries.
+        """
         ...
 
     async def ensure_stack(self, stack: Stack) -> None:

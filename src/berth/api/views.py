@@ -274,6 +274,16 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | None
 
 
+class Secret(msgspec.Struct, frozen=True, kw_only=True):
+    """A secret without its content. `used_by` names jobs that have not ended, and services of the engine."""
+
+    name: str
+    user: str | None
+    stack: str | None
+    created_at: datetime | None
+    used_by: tuple[str, ...]
+
+
 class NewToken(msgspec.Struct, frozen=True, kw_only=True):
     """A token with its secret, which is shown this once."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from berth.control import files, pullable
 from berth.control.context import Control
 from berth.core.fit import too_many, unknown_card
 from berth.model.change import Batch, PutJob, PutTask
@@ -31,7 +32,7 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
     """The job of a draft, not yet committed. A repeated name of a job of its own is told apart by its id."""
     job_id = new_id(control)
     name = f"{stack}_{draft.service}" if stack else draft.name or f"job-{job_id}"
-    used = not stack and (bool(control.cluster.names.get(name)) or engine_word(name) in control.coming_names)
+    used = not stack and (bool(control.cluster.work.named(name)) or engine_word(name) in control.coming_names)
     return Job(
         id=job_id,
         name=name,
@@ -46,7 +47,8 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
         native=draft.native and control.engine.capabilities.native,
         submitted_at=control.clock.now(),
         seq=seq,
-        warnings=tuple(_said(warning) for warning in draft.warnings),
+        warnings=tuple(_said(warning) for warning in (*draft.warnings, *pullable.warnings(control, [draft]))),
+        demands=pullable.demands(control, draft),
     )
 
 
@@ -65,12 +67,19 @@ def new_tasks(job: Job) -> Batch:
     return (PutJob(job), *(PutTask(Task(id=f"{job.id}.{slot}", job=job.id, slot=slot)) for slot in slots))
 
 
-async def check(control: Control, drafts: Sequence[Draft], networks: tuple[Network, ...] = ()) -> None:
-    """Raise BadInput with everything that is wrong, before anything is created."""
+async def check(
+    control: Control, drafts: Sequence[Draft], networks: tuple[Network, ...] = (), coming: files.Coming = frozenset()
+) -> None:
+    """Raise BadInput with everything that is wrong, before anything is created.
+
+    `coming` are the secrets and configs that are not there yet since the stack itself brings them.
+    """
     problems = _counts(control, drafts)
+    problems += [_placed(problem, draft) for draft, problem in pullable.refusals(control, drafts)]
     asked: dict[bytes, tuple[Problem, ...]] = {}
     for draft in drafts:
-        spec = draft.spec
+        spec = files.without(draft.spec, coming)
+        problems += [_placed(problem, draft) for problem in files.missing(control, spec)]
         if not (spec.secrets or spec.configs or spec.networks or networks):
             continue
         key = msgspec.json.encode((spec.secrets, spec.configs, spec.networks))
@@ -102,11 +111,13 @@ def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
 
 
 def _placed(problem: Problem, draft: Draft) -> Problem:
-    """The problem with the place in the file where its field was written, when that is known."""
-    where = draft.where.get(problem.field)
+    """The problem with the place in the file where its field, or the nearest one around it, was written."""
+    path = problem.field
+    while path and path not in draft.where:
+        path = path.rpartition(".")[0]
+    where = draft.where.get(path)
     if where is None:
         return problem
-    field = where.field or problem.field
-    return msgspec.structs.replace(
-        problem, field=field, file=where.file, line=where.line, column=where.column, excerpt=where.excerpt
-    )
+    rest = problem.field[len(path) :].strip(".")
+    field = ".".join(filter(None, (where.field, rest)))
+    return msgspec.structs.replace(where, code=problem.code, message=problem.message, hint=problem.hint, field=field)

@@ -7,15 +7,16 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from berth.control.calls import Calls
-from berth.control.cluster import Cluster
+from berth.control.images import Images
 from berth.control.keeper import LogKeeper
+from berth.control.mirror.cluster import Cluster
 from berth.control.views import Views
 from berth.control.writer import Writer
 from berth.model.card import Use
 from berth.model.change import Batch, Note
 from berth.model.event import Event
 from berth.model.seen import Observed, SlotObject
-from berth.ports import Clock, Engine, LogStore, Store, Vendor
+from berth.ports import Clock, Engine, LogStore, Store, Vault, Vendor
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +46,12 @@ class Control:
         self.logs = logs
         self.settings = settings
         self.writer = Writer(store, cluster, self._committed)
-        self.calls = Calls(clock, self._called, cluster.open_tasks)
+        self.calls = Calls(clock, self._called, cluster.work.open)
         self.keeper = LogKeeper(cluster, engine, logs, clock, self._gathered)
         self.views = Views(cluster)
+        self.images = Images(engine, clock)
         self.vendors: Mapping[str, Vendor] = {}
+        self.vault: Vault
         self.look: Observed | None = None
         self.engine_trouble = ""
         self.looked = asyncio.Event()

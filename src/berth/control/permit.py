@@ -2,6 +2,7 @@
 
 from berth.model.errors import Refused
 from berth.model.job import Job
+from berth.model.stored import SeenFile
 from berth.model.token import Actor
 
 
@@ -12,6 +13,18 @@ def must_own(actor: Actor, job: Job) -> None:
     raise Refused.of(
         "not-yours",
         f"job {job.name} ({job.id}) belongs to {job.user or 'nobody'}; you are {actor.name} with role {actor.role}.",
+        "Ask its owner or an admin, or use an admin's token: --token-file FILE",
+    )
+
+
+def must_own_file(actor: Actor, seen: SeenFile) -> None:
+    """Raise Refused unless the actor is an admin or created the secret or config."""
+    if actor.role == "admin" or (actor.role == "user" and seen.user == actor.name):
+        return
+    raise Refused.of(
+        "not-yours",
+        f"the {seen.kind} {seen.name} belongs to {seen.user or 'nobody that Berth knows'}; you are {actor.name} with "
+        f"role {actor.role}.",
         "Ask its owner or an admin, or use an admin's token: --token-file FILE",
     )
 

@@ -7,6 +7,7 @@ import msgspec
 
 from berth.control.amend import amend
 from berth.control.context import Control
+from berth.control.files import store_of
 from berth.control.native import apply_native, remove_native
 from berth.core.expire import Held, expire
 from berth.core.status import job_status
@@ -28,22 +29,22 @@ class Reclaimer:
             return
         held = Held(
             observed=look,
-            granted=frozenset(cluster.grants),
+            granted=frozenset(cluster.ledger.grants),
             settled=self.control.calls.settled,
             cluster=self.control.settings.cluster_id,
             fenced_nodes=frozenset(name for name, node in cluster.nodes.items() if node.fence),
         )
-        for release in list(expire((task for _, task in cluster.in_play()), held)):
+        for release in list(expire((task for _, task in cluster.work.in_play()), held)):
             await self._release(release.task)
         await self._close_jobs()
         await self._drop_stacks()
 
     async def _release(self, task_id: str) -> None:
         control = self.control
-        held = control.cluster.grants.get(task_id)
+        held = control.cluster.ledger.grants.get(task_id)
 
         def free(task: Task) -> Task | None:
-            if task.state not in FINISHED | QUEUED or (task.gone and task.id not in control.cluster.grants):
+            if task.state not in FINISHED | QUEUED or (task.gone and task.id not in control.cluster.ledger.grants):
                 return None
             cards = () if task.state in QUEUED else task.cards
             return revise(task, gone=True, cards=cards, node="" if task.state in QUEUED else task.node)
@@ -58,16 +59,16 @@ class Reclaimer:
 
     async def _close_jobs(self) -> None:
         cluster = self.control.cluster
-        for job_id in list(cluster.settling):
-            del cluster.settling[job_id]
+        for job_id in list(cluster.work.unsettled):
+            del cluster.work.unsettled[job_id]
             job, tasks = cluster.jobs.get(job_id), cluster.tasks_of(job_id)
             if job is None or job.ended_at is not None or job.native:
                 continue
-            over = all(task.state in FINISHED and task.gone and task.id not in cluster.grants for task in tasks)
+            over = all(task.state in FINISHED and task.gone and task.id not in cluster.ledger.grants for task in tasks)
             if over and (job.cancelled or (tasks and job.replicas > 0)):
-                cluster.settling[job_id] = None  # asked again should the commit fail
+                cluster.work.unsettled[job_id] = None  # asked again should the commit fail
                 await self._close(job, tasks)
-        for job in [cluster.jobs[job_id] for job_id in cluster.live]:
+        for job in [cluster.jobs[job_id] for job_id in cluster.work.live]:
             if job.native:
                 await self._native(job)
 
@@ -94,7 +95,7 @@ class Reclaimer:
         """Networks go once no slot is left; a stack whose services a person removed is removed whole."""
         control, look = self.control, self.control.look
         for stack in list(control.cluster.stacks.values()):
-            jobs = control.cluster.stack_jobs(stack.name)
+            jobs = control.cluster.work.services.of(stack.name)
             if not stack.removing and jobs and all(job.ended_at is not None and _removed(control, job) for job in jobs):
                 await control.writer.commit((PutStack(msgspec.structs.replace(stack, removing=True)),))
             ids = {job.id for job in jobs}
@@ -103,13 +104,14 @@ class Reclaimer:
                 control.calls.run(f"stack {stack.name}", partial(self.drop, stack.name))
 
     async def drop(self, name: str) -> None:
-        """Remove the stack's networks, unless it was deployed again meanwhile: that needs them."""
+        """Remove the stack's networks, secrets and configs, unless it was deployed again meanwhile: that needs them."""
         async with self.control.deploying(name):
             stack = self.control.cluster.stacks.get(name)
-            jobs = self.control.cluster.stack_jobs(name)
+            jobs = self.control.cluster.work.services.of(name)
             if stack is None or not stack.removing or any(job.ended_at is None for job in jobs):
                 return
             await self.control.engine.remove_stack(stack)
+            await store_of(self.control).remove_stack(name)
             await self.control.writer.commit((DropStack(name),))
 
     async def _close(self, job: Job, tasks: tuple[Task, ...]) -> None:

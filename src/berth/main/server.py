@@ -12,7 +12,7 @@ from berth.agent.link import InProcessLink
 from berth.api.app import create_app
 from berth.api.serve import Tls, serve
 from berth.control.agents import Agents
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.control.context import Control, Settings
 from berth.control.loop import Loop
 from berth.dockerapi.address import find
@@ -24,10 +24,12 @@ from berth.main.options import Options, check
 from berth.model.errors import BerthError, Refused
 from berth.ports import Store, StoreBroken, StoreInUse, StoreTooNew, Vendor
 from berth.store import make_logs, make_store
+from berth.vault import AesVault, read_or_make
 from berth.vendors import detect, table
 
 log = logging.getLogger("berth")
 HELLO_S = 5.0
+KEY_FILE = "secret.key"
 
 
 class Server:
@@ -91,6 +93,7 @@ class Server:
         settings = Settings(cluster_id=cluster_id(data), engine=engine.name, address=self.options.address)
         control = Control(cluster, store, engine, self.clock, make_logs(data / "logs"), settings)
         control.vendors = table()
+        control.vault = AesVault(read_or_make(data / KEY_FILE))
         control.host_groups = host.group_ids()
         return control
 

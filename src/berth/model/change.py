@@ -8,6 +8,7 @@ from berth.model.card import Card, Share
 from berth.model.event import Event
 from berth.model.job import Attempt, Job, Stack, Task
 from berth.model.node import Node
+from berth.model.stored import KeptFile
 from berth.model.token import Token
 
 
@@ -106,6 +107,18 @@ class DropToken(msgspec.Struct, frozen=True):
     id: str
 
 
+class PutFile(msgspec.Struct, frozen=True):
+    """Insert or replace a secret or config of Berth's own store."""
+
+    file: KeptFile
+
+
+class DropFile(msgspec.Struct, frozen=True):
+    """Remove one by id."""
+
+    id: str
+
+
 class Note(msgspec.Struct, frozen=True):
     """Append an event; the store numbers it."""
 
@@ -140,6 +153,8 @@ Change: TypeAlias = (
     | DropStack
     | PutToken
     | DropToken
+    | PutFile
+    | DropFile
     | Note
     | Remember
 )

@@ -288,6 +288,28 @@ CODES: dict[str, str] = {
         "containers would go on, and its cards would be given twice. To keep new work away use `berth node drain "
         "NODE --reason R`, with `--move` to move what runs."
     ),
+    "file-changed": (
+        "A stack file declares a secret or config whose content differs from what the Swarm has under that name. In a "
+        "Swarm the content never changes, so docker stack deploy fails there, too. Give it a new name under its key, "
+        "`name: pw_2` or `name: pw_${VERSION}`: the services that mount it are then updated, and the old one goes "
+        "with the stack or with `docker secret rm`."
+    ),
+    "file-in-use": (
+        "A secret that a job or service mounts is not removed. The message names them; cancel them or deploy them "
+        "without it, then remove it."
+    ),
+    "file-name": (
+        "The name of a secret or config is made of letters, digits, `.`, `-` and `_`, begins and ends with a letter "
+        "or digit, and has at most 64 characters, as in a Swarm."
+    ),
+    "file-size": (
+        "A secret has 1 byte to 500 KiB, a config at most 1000 KiB, as in a Swarm. Keep larger files in a volume, and "
+        "in a secret only the key that opens them."
+    ),
+    "file-taken": (
+        "A secret or config of this name exists already. Choose another name, or remove the old one first: `berth "
+        "secret rm NAME`. To use what is there, a stack file says external: true."
+    ),
     "file-too-big": (
         "The file is larger than a stack or job file can be, so it was not read. Check that the right file was named."
     ),
@@ -400,10 +422,6 @@ CODES: dict[str, str] = {
     "no-node-labels": ("A Docker host has no node labels. Labels set with `berth node label` are kept by Berth there."),
     "no-reason": (
         "Draining and fencing need `--reason TEXT`: whoever finds the node or card like that later wants to know why."
-    ),
-    "no-secret-store": (
-        "A Docker host has no store of secrets and configs, and Berth does not bring one yet. Deploy to a Swarm, "
-        "or mount the file: `-v /path/key:/run/secrets/key:ro`."
     ),
     "no-server": (
         "Nothing answers at the address of the server. Start one with `berth up`, or name the one that you mean: "
@@ -525,9 +543,19 @@ CODES: dict[str, str] = {
         "A job that has ended has no replicas to change. Deploy its stack again: `berth stack deploy -c FILE NAME`."
     ),
     "scale-negative": ("The number of replicas is a whole number from 0 up: `berth scale STACK_SERVICE=2`."),
+    "secret-key-file": (
+        "The file secret.key in the server's data folder opens every secret that Berth keeps. It must hold 32 bytes "
+        "in base64 and be readable by the server's user alone (`chmod 600`). Put it back from a backup when it was "
+        "damaged."
+    ),
     "secret-missing": (
         "The job names a secret that the Swarm does not have. It must exist before the stack is deployed. "
         "Create it with `docker secret create NAME FILE`, or correct the name."
+    ),
+    "secret-unreadable": (
+        "What Berth keeps of a secret or config was encrypted with another key than the one in the data folder's "
+        "secret.key. Put the old key file back, or remove the secret and create it again; there is no other way to "
+        "read it."
     ),
     "service-kind-changed": (
         "A service without cards is placed by Swarm itself, one with cards by Berth, slot by slot. The file turns "

@@ -1,10 +1,13 @@
 """What a file or request asks for, parsed but not yet admitted: the bundle that travels and the drafts it becomes."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from berth.model.errors import Problem
 from berth.model.job import Network, Volume
 from berth.model.spec import TaskSpec
+from berth.model.stored import NewFile
 
 
 class SourceFile(msgspec.Struct, frozen=True):
@@ -12,6 +15,9 @@ class SourceFile(msgspec.Struct, frozen=True):
 
     path: str
     data: bytes
+
+    def __repr__(self) -> str:
+        return f"SourceFile({self.path!r}, {len(self.data)} bytes)"
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,7 +46,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A job before admission. `service` is "" outside a stack; `native` says that the engine may place it itself.
 
     `where` maps a field ("deploy.placement.constraints.0") to an empty-message Problem that carries its place.
-    `warnings` are those of a job of its own; a stack's are in LoadedStack.
+    `warnings` are those of a job of its own, as are `problems` (bad input) and `refusals` (what nobody may have); a
+    stack's are in LoadedStack. A draft with problems is there only to be checked further.
     """
 
     name: str
@@ -50,18 +57,26 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     native: bool = False
     queue: str = "default"
     priority: int = 50
-    where: dict[str, Problem] = {}
+    where: Mapping[str, Problem] = {}
     warnings: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    refusals: tuple[Problem, ...] = ()
 
 
 class LoadedStack(msgspec.Struct, frozen=True, kw_only=True):
-    """A parsed stack: its drafts, and the networks and volumes that it creates or looks up (full engine names).
+    """A parsed stack: its drafts, and the networks, volumes, and secrets and configs (`files`) that it creates or looks
+    up, by their full names on the engine.
 
     `needs` is not empty when the parser must see more; then drafts are not final. `warnings` are for the person.
+    `problems` (bad input) and `refusals` (what nobody may have) are all that is wrong in the files: with any of them
+    the drafts are there only to be checked further.
     """
 
     drafts: tuple[Draft, ...] = ()
     networks: tuple[Network, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    files: tuple[NewFile, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    refusals: tuple[Problem, ...] = ()
     needs: Needs = Needs()

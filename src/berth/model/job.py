@@ -5,7 +5,9 @@ from typing import Literal
 import msgspec
 
 from berth.model.image import Demand
+from berth.model.rollout import Earlier, Fared, RolloutState
 from berth.model.spec import Request, TaskSpec
+from berth.model.stored import FileObject
 
 JobState = Literal["waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled"]
 TaskState = Literal[
@@ -13,11 +15,12 @@ TaskState = Literal[
 ]
 EndReason = Literal[
     "", "exit", "oom", "killed", "cancelled", "removed-on-engine", "start-failed", "wrong-cards", "lost-cards",
-    "node-lost", "time-limit", "max-attempts", "dependency", "preempted",
+    "node-lost", "time-limit", "max-attempts", "dependency", "preempted", "unhealthy", "replaced",
 ]  # fmt: skip
 StopFor = Literal[
-    "", "cancelled", "removed-on-engine", "requeue", "move", "replace", "scale", "time-limit", "wrong-cards"
-]
+    "", "cancelled", "removed-on-engine", "requeue", "move", "replace", "scale", "time-limit", "wrong-cards",
+    "unhealthy",
+]  # fmt: skip
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +31,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `demands` are what the image was found to demand of its cards; they are no part of the spec, so that a registry that
     is away for once changes no service.
     `stack` and `service` are "" for a job of its own. `engine_name` is slot 1's name on the engine.
+    `rollout` is its latest update across slots, where Berth places them (None: there was none).
     Times are seconds since the epoch. `seq` orders jobs that were submitted in the same instant.
     """
 
@@ -51,12 +55,32 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: float | None = None
     warnings: tuple[str, ...] = ()
     demands: tuple[Demand, ...] = ()
+    rollout: RolloutState | None = None
     version: int = 1
 
     @property
     def request(self) -> Request:
         """What each task asks of a node, its image's demands included."""
-        return msgspec.structs.replace(self.spec.request, image=self.demands) if self.demands else self.spec.request
+        return asked(self.spec, self.demands)
+
+    def spec_of(self, generation: int) -> TaskSpec:
+        """What a slot runs that was started in this generation; the present spec when nothing else is known of it."""
+        earlier = self._earlier(generation)
+        return self.spec if earlier is None else earlier.spec
+
+    def request_of(self, generation: int) -> Request:
+        """What a slot of this generation asked for, its image's demands included."""
+        earlier = self._earlier(generation)
+        return self.request if earlier is None else asked(earlier.spec, earlier.demands)
+
+    def _earlier(self, generation: int) -> Earlier | None:
+        found = self.rollout.earlier if self.rollout is not None else ()
+        return next((one for one in found if one.generation == generation), None)
+
+
+def asked(spec: TaskSpec, demands: tuple[Demand, ...]) -> Request:
+    """A spec's request with what its image demands."""
+    return msgspec.structs.replace(spec.request, image=demands) if demands else spec.request
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,7 +92,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `not_before` (seconds) is the end of a restart delay. `failed_at` holds the times of the ends that count
     against `max_attempts`. `reason`, `exit_code`, `error` describe the last end.
     `wants_replace`: it runs an older generation until another grant (`next_node`, `next_cards`) is committed.
-    `digest` stands for what the slot's object asked for when the attempt began.
+    `fared` tells how it took the latest update. `digest` stands for what the slot's object asked for when the attempt
+    began.
     `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
     """
 
@@ -99,6 +124,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str = ""
     next_node: str = ""
     next_cards: tuple[str, ...] = ()
+    fared: Fared | None = None
     version: int = 1
 
 
@@ -119,12 +145,16 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A deployed stack: its networks and volumes on the engine. `removing`: they go once no slot of it is left."""
+    """A deployed stack: its networks, volumes, and secrets and configs (`files`, without their content).
+
+    `removing`: they go once no slot of it is left; volumes stay.
+    """
 
     name: str
     user: str = ""
     networks: tuple["Network", ...] = ()
     volumes: tuple["Volume", ...] = ()
+    files: tuple[FileObject, ...] = ()
     deployed_at: float = 0.0
     removing: bool = False
 

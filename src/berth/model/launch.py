@@ -6,6 +6,7 @@ from berth.model.card import Card
 from berth.model.job import Job
 from berth.model.node import Node
 from berth.model.spec import TaskSpec
+from berth.model.stored import PlacedFile
 
 
 class CardMount(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +39,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     `node` is None while only preparing. `handle` names the slot's object when it exists, with the version that was
     committed with the grant, so that a late or repeated call fails harmlessly. `group_ids` are the node's gids
-    of group names. `registry_auth` is the X-Registry-Auth value or "" (never logged, never in labels).
+    of group names. `registry_auth` is the X-Registry-Auth value or "" (never logged, never in labels). `files` are the
+    secrets and configs to mount, where the engine has no store of its own.
     """
 
     cluster: str
@@ -54,6 +56,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     handle: Handle | None = None
     group_ids: dict[str, int] = {}
     registry_auth: str = ""
+    files: tuple[PlacedFile, ...] = ()
 
     def labels(self) -> dict[str, str]:
         """The labels by which service and container are found again; `berth.spec` is added by the engine."""

@@ -18,8 +18,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `named` are indices ("0") or full UUIDs or NODE/INDEX: exactly these cards (static). `constraints` are the
     texts of the constraint language, ANDed. `cpu_nano` (1e-9 CPUs) and `memory_bytes` are reservations.
     `pinned_node` ties the task to one node by name (a node-local volume). `ports` are the host ports that the task
-    needs on its node for itself, as "8080/tcp", sorted. `image` is what the image demands of each card: admission
-    knows it, no file says it (see `Job.request`).
+    needs on its node for itself, as "8080/tcp", sorted; `ingress` those that it needs on the whole engine: admission
+    derives both from `TaskSpec.ports`. `image` is what the image demands of each card: admission knows it, no file
+    says it (see `Job.request`).
     """
 
     gpus: int = 0
@@ -31,6 +32,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pinned_node: str = ""
     generic: dict[str, int] = {}
     ports: tuple[str, ...] = ()
+    ingress: tuple[str, ...] = ()
     image: tuple[Demand, ...] = ()
 
     @property
@@ -58,7 +60,7 @@ class Restart(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A volume, bind, tmpfs or image. `source` is a volume's engine name, a host path, an image or a volume group; ""
-    for anonymous and tmpfs. `options`: the file gives options of the mount's kind, though they may all be empty.
+    for anonymous and tmpfs. `bare`: the file gives options of a tmpfs that are all empty.
     """
 
     kind: Literal["bind", "volume", "tmpfs", "npipe", "cluster", "image"]
@@ -73,17 +75,22 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tmpfs_bytes: int = 0
     subpath: str = ""
     consistency: str = ""
-    options: bool = False
+    bare: bool = False
 
 
 class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A secret or config that is mounted as a file. `source` is its name in the engine's store."""
+    """A secret or config that is mounted as a file. `source` is its name in the engine's store.
+
+    `digest` is that of the content which the stack's own file had, so that another content is another spec.
+    """
 
     source: str
     target: str
     uid: str = "0"
     gid: str = "0"
     mode: int = 0o444
+    runtime: bool = False
+    digest: str = ""
 
 
 class NetworkUse(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -189,7 +196,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `env` are (name, value) pairs in order; a value of None unsets. `labels` go to the engine's service,
     `container_labels` to the container. `time_limit_s` is per attempt. `shm_bytes` 0 = the engine's default.
-    `update` and `rollback` None: the file says nothing of them.
+    `update` and `rollback` None: the file says nothing of them. `explicit` names what the file gives with a value that
+    changes nothing ("limits", "reservations", "restart.window"): engines that show it shall show it.
     """
 
     image: str
@@ -225,3 +233,4 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rollback: Rollout | None = None
     around: Surroundings = Surroundings()
     spread: Spread = Spread()
+    explicit: tuple[str, ...] = ()

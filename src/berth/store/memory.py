@@ -55,6 +55,7 @@ class MemoryStore:
             grants=[(task, held[card]) for task, held in sorted(self._tables.grants.items()) for card in sorted(held)],
             stacks=[self._tables.stacks[name] for name in sorted(self._tables.stacks)],
             tokens=[self._tables.tokens[key] for key in sorted(self._tables.tokens)],
+            files=[self._tables.files[key] for key in sorted(self._tables.files)],
             last_event=self._tables.last_event,
         )
 

@@ -10,6 +10,7 @@ from berth.model.change import (
     Change,
     DoubleGrant,
     DropCard,
+    DropFile,
     DropNode,
     DropStack,
     DropTask,
@@ -18,6 +19,7 @@ from berth.model.change import (
     Note,
     PutAttempt,
     PutCard,
+    PutFile,
     PutJob,
     PutNode,
     PutStack,
@@ -31,6 +33,7 @@ from berth.model.change import (
 from berth.model.event import Event
 from berth.model.job import Attempt, Job, Stack, Task
 from berth.model.node import Node
+from berth.model.stored import KeptFile
 from berth.model.token import Token
 from berth.store.journal import Journal
 
@@ -51,6 +54,7 @@ class Tables:
         self.holders: dict[str, dict[str, Share]] = {}
         self.stacks: dict[str, Stack] = {}
         self.tokens: dict[str, Token] = {}
+        self.files: dict[str, KeptFile] = {}
         self.events: dict[int, Event] = {}
         self.remembered: dict[str, Remember] = {}
 
@@ -178,6 +182,12 @@ class Tables:
     def _drop_token(self, journal: Journal, change: DropToken) -> None:
         journal.drop(self.tokens, change.id)
 
+    def _put_file(self, journal: Journal, change: PutFile) -> None:
+        journal.put(self.files, change.file.id, change.file)
+
+    def _drop_file(self, journal: Journal, change: DropFile) -> None:
+        journal.drop(self.files, change.id)
+
     def _note(self, journal: Journal, change: Note) -> None:
         seq = self.last_event + 1
         journal.put(self.events, seq, msgspec.structs.replace(change.event, seq=seq))
@@ -218,6 +228,8 @@ _HANDLERS: dict[type[msgspec.Struct], Callable[[Tables, Journal, Any], None]] = 
     DropStack: Tables._drop_stack,
     PutToken: Tables._put_token,
     DropToken: Tables._drop_token,
+    PutFile: Tables._put_file,
+    DropFile: Tables._drop_file,
     Note: Tables._note,
     Remember: Tables._remember,
 }

@@ -1,6 +1,6 @@
 """All routes: each reads its request, calls one command or query of control, and shows the answer."""
 
-from berth.api.routes import about, events, jobs, lists, logs, nodes, stacks, submit, tokens
+from berth.api.routes import about, events, jobs, lists, logs, nodes, secrets, stacks, submit, tokens
 
 HANDLERS = [
     *lists.HANDLERS,
@@ -10,6 +10,7 @@ HANDLERS = [
     *stacks.HANDLERS,
     *nodes.HANDLERS,
     *tokens.HANDLERS,
+    *secrets.HANDLERS,
     *events.HANDLERS,
     *about.HANDLERS,
 ]

@@ -2,14 +2,18 @@
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from berth.client.registry import registry_of
+from berth.control import pullable
 from berth.control.admit import check, make_job, new_tasks
 from berth.control.amend import commit_whole
 from berth.control.commands.jobs import cancelled
 from berth.control.context import Control
+from berth.control.files import check_files, digested, store_of, with_digests
+from berth.control.gather import Gathered
 from berth.control.native import apply_native
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
@@ -17,56 +21,124 @@ from berth.control.rescale import slots_of
 from berth.model.change import Batch, PutJob, PutStack, PutTask
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Refused
-from berth.model.job import Job, Stack, Task
+from berth.model.job import Job, Network, Stack, Task, Volume
 from berth.model.lifecycle import LIVE, revise, step
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
 from berth.model.token import Actor
 
+Declared = TypeVar("Declared", Network, Volume)
+
 
 async def deploy(
-    control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str] | None = None
+    control: Control,
+    actor: Actor,
+    name: str,
+    loaded: LoadedStack,
+    auth: Mapping[str, str] | None = None,
+    prune: bool = False,
 ) -> list[Job]:
     """Make the stack as its file says: new services are submitted, changed ones updated, unchanged ones not touched.
     `auth` maps a registry to the X-Registry-Auth value for its images.
 
-    Services that the file no longer names stay, as with Docker. Raises BadInput, Refused, EngineError.
+    Services that the file no longer names stay, as with Docker; with `prune` they are cancelled. Networks, secrets and
+    configs stay until the stack is removed. Raises BadInput, Refused, EngineError.
     """
     async with control.deploying(name):
         while True:
             with contextlib.suppress(_Overtaken):
-                return await _deploy(control, actor, name, loaded, auth or {})
+                return await _deploy(control, actor, name, _digested(control, loaded), auth or {}, prune)
 
 
 class _Overtaken(Exception):
     """A job that was to be updated was cancelled, or ended, while the file was checked."""
 
 
-async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str]) -> list[Job]:
+async def _deploy(
+    control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str], prune: bool
+) -> list[Job]:
     old = _current(control, actor, name)
-    await check(control, loaded.drafts, loaded.networks)
+    await pullable.learn(control, loaded.drafts, auth)
+    await _check(control, actor, name, loaded)
     fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
     _same_kind(control, fresh)
-    stack = Stack(
-        name=name, user=actor.name, networks=loaded.networks, volumes=loaded.volumes, deployed_at=control.clock.now()
-    )
-    await control.engine.ensure_stack(stack)
+    stack = await _furnish(control, actor, name, loaded)
     made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
     _keep_logins(control, auth, fresh, made)
     notes = tuple(control.note("submitted", job.name, actor=actor.name, job=job.id) for job in made)
     new = (PutStack(stack), *(change for job in made for change in new_tasks(job)), *notes)
     known = [(draft, before.id) for draft, before in fresh if before is not None]
 
+    gone = [job.id for job in left_behind(control, name, loaded)] if prune else []
+
     def deployed() -> Batch:
-        return (*new, *(change for draft, job_id in known for change in _update(control, actor, draft, job_id)))
+        pruned = (change for job_id in gone for change in cancelled(control, actor, control.cluster.jobs[job_id]))
+        updated = (change for draft, job_id in known for change in _update(control, actor, draft, job_id))
+        return (*new, *pruned, *updated)
 
     await commit_whole(control, deployed)
     ids = [*(job.id for job in made), *(job_id for _, job_id in known)]
     jobs = sorted((control.cluster.jobs[job_id] for job_id in ids), key=lambda job: job.name)
-    control.wake("reconcile", "place")
+    control.wake("reconcile", "reclaim", "place")
     for job in jobs:
         if job.native and job.applied < job.generation and not control.cluster.name_held(job, 1):
             await apply_native(control, job)
     return jobs
+
+
+def left_behind(control: Control, name: str, loaded: LoadedStack) -> tuple[Job, ...]:
+    """The live jobs of the stack that the file does not name."""
+    named = {f"{name}_{draft.service}" for draft in loaded.drafts}
+    jobs = control.cluster.work.services.of(name)
+    return tuple(job for job in jobs if job.name not in named and not job.cancelled and job.ended_at is None)
+
+
+def _digested(control: Control, loaded: LoadedStack) -> LoadedStack:
+    """The stack with the files that it creates told apart by their content."""
+    files = digested(control, loaded.files)
+    return msgspec.structs.replace(loaded, files=files, drafts=with_digests(loaded.drafts, files)) if files else loaded
+
+
+async def _check(control: Control, actor: Actor, name: str, loaded: LoadedStack) -> None:
+    """Raise BadInput or Refused for all that is wrong in the files, or that the engine or the ledger would refuse, in
+    one go; nothing is written.
+    """
+    wrong = Gathered(loaded.problems, loaded.refusals)
+    coming = frozenset((new.file.kind, new.file.name) for new in loaded.files)
+    with wrong.noting():
+        await check(control, loaded.drafts, loaded.networks, coming)
+    with wrong.noting():
+        await check_files(control, actor, name, loaded.files)
+    wrong.finish()
+
+
+async def _furnish(control: Control, actor: Actor, name: str, loaded: LoadedStack) -> Stack:
+    """Create what the services need, files first (Swarm may refuse one); the stack's record, with what it had before.
+
+    What an earlier file declared stays until the stack is removed, as with Docker, so it stays in the record, too.
+    """
+    files = tuple(new.file for new in loaded.files)
+    stack = Stack(
+        name=name,
+        user=actor.name,
+        networks=loaded.networks,
+        volumes=loaded.volumes,
+        files=files,
+        deployed_at=control.clock.now(),
+    )
+    await store_of(control).ensure(loaded.files, name, actor.name)
+    await control.engine.ensure_stack(stack)
+    before = control.cluster.stacks.get(name, Stack(name=name))
+    return msgspec.structs.replace(
+        stack,
+        networks=(*loaded.networks, *_others(before.networks, loaded.networks)),
+        volumes=(*loaded.volumes, *_others(before.volumes, loaded.volumes)),
+        files=(*files, *(one for one in before.files if (one.kind, one.name) not in {(f.kind, f.name) for f in files})),
+    )
+
+
+def _others(before: Sequence[Declared], now: Sequence[Declared]) -> Iterable[Declared]:
+    names = {one.name for one in now}
+    return (one for one in before if one.name not in names)
 
 
 def _same_kind(control: Control, fresh: Sequence[tuple[Draft, Job | None]]) -> None:
@@ -93,18 +165,30 @@ def _keep_logins(
             control.credentials[before.id if before is not None else ids[draft.service]] = login
 
 
-async def plan_stack(control: Control, actor: Actor, name: str, loaded: LoadedStack) -> PlanReport:
+async def plan_stack(
+    control: Control,
+    actor: Actor,
+    name: str,
+    loaded: LoadedStack,
+    prune: bool = False,
+    auth: Mapping[str, str] | None = None,
+) -> PlanReport:
     """What `deploy` would do now, with nothing created. Raises BadInput, Refused."""
     old = _current(control, actor, name)
-    await check(control, loaded.drafts, loaded.networks)
+    loaded = _digested(control, loaded)
+    await pullable.learn(control, loaded.drafts, auth or {})
+    await _check(control, actor, name, loaded)
     jobs = [make_job(control, actor, draft, name, n) for n, draft in enumerate(loaded.drafts)]
     planned = report(control, jobs, old)
-    return msgspec.structs.replace(planned, warnings=loaded.warnings)
+    gone = tuple(_removal(control, job) for job in left_behind(control, name, loaded)) if prune else ()
+    return msgspec.structs.replace(
+        planned, jobs=(*planned.jobs, *gone), warnings=(*loaded.warnings, *pullable.warnings(control, loaded.drafts))
+    )
 
 
 async def remove(control: Control, actor: Actor, name: str) -> PlanReport:
     """Cancel every job of the stack and take its networks away once nothing is left. Raises NotFound, Refused."""
-    jobs = control.cluster.stack_jobs(name)
+    jobs = control.cluster.work.services.of(name)
     if name not in control.cluster.stacks and not jobs:
         raise NotFound.of("no-such-stack", f"there is no stack {name}.", "List them: berth stack ls")
     for job in jobs:
@@ -113,13 +197,13 @@ async def remove(control: Control, actor: Actor, name: str) -> PlanReport:
 
     def removed() -> Batch:
         stack = control.cluster.stacks.get(name, Stack(name=name))
-        now = control.cluster.stack_jobs(name)
+        now = control.cluster.work.services.of(name)
         stopped = (change for job in now for change in cancelled(control, actor, job))
         return (PutStack(msgspec.structs.replace(stack, removing=True)), note, *stopped)
 
     await commit_whole(control, removed)
     control.wake("reconcile", "reclaim", "place")
-    return PlanReport(jobs=tuple(_removal(control, job) for job in control.cluster.stack_jobs(name)))
+    return PlanReport(jobs=tuple(_removal(control, job) for job in control.cluster.work.services.of(name)))
 
 
 def _removal(control: Control, job: Job) -> JobPlan:
@@ -131,7 +215,8 @@ def _removal(control: Control, job: Job) -> JobPlan:
 def _current(control: Control, actor: Actor, name: str) -> dict[str, Job]:
     """The stack's live jobs by name, all of which the actor may change."""
     may_submit(actor)
-    jobs = {job.name: job for job in control.cluster.stack_jobs(name) if not job.cancelled and job.ended_at is None}
+    services = control.cluster.work.services.of(name)
+    jobs = {job.name: job for job in services if not job.cancelled and job.ended_at is None}
     for job in jobs.values():
         must_own(actor, job)
     return jobs
@@ -147,7 +232,8 @@ def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
         return ()
     job = msgspec.structs.replace(
         before, spec=draft.spec, priority=draft.priority, queue=draft.queue, replicas=draft.replicas,
-        generation=before.generation + (not same or before.native), version=before.version + 1,
+        generation=before.generation + (not same or before.native),
+        version=before.version + 1, demands=pullable.demands(control, draft, before),
     )  # fmt: skip
     note = control.note("updated", job.name, actor=actor.name, job=job.id)
     tasks = control.cluster.tasks_of(job_id)

@@ -10,9 +10,11 @@ from berth.dockerapi import fitness, marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
-from berth.engines.docker import records, refusals, wanted
+from berth.dockerapi.images import Images
+from berth.engines.docker import placing, records, refusals, wanted
 from berth.engines.docker.chores import Chores
 from berth.engines.docker.look import Bounded, Look
+from berth.engines.docker.placing import Placing
 from berth.engines.docker.pulls import Pulls
 from berth.model.errors import (
     BerthError,
@@ -23,6 +25,7 @@ from berth.model.errors import (
     Problem,
     Refused,
 )
+from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
@@ -42,11 +45,12 @@ class DockerEngine:
     """One daemon. See `ports.Engine` for what each call promises. A slot has no object of its own here."""
 
     name = "docker"
-    capabilities = Capabilities(hints_all=True)
+    capabilities = Capabilities(hints_all=True, images=True, container_keys=True)
 
     def __init__(self, address: Address, clock: Clock) -> None:
         """Name the daemon; nothing is connected before `open`."""
         self._docker = Docker(address)
+        self._images = Images(self._docker)
         self._clock = clock
         self._info = records.Info()
         self._informed = 0.0
@@ -54,6 +58,7 @@ class DockerEngine:
         self._ears = Ears(self._docker, ("container",), self._look.hear)
         self._chores = Chores()
         self._pulls = Pulls(self._docker, clock)
+        self._placing = Placing(self._docker)
         self._removed = Bounded()
         self._busy: dict[str, asyncio.Lock] = {}
 
@@ -114,11 +119,13 @@ class DockerEngine:
         """Every container event of this daemon."""
         return self._ears.changes()
 
-    async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:
-        """Secrets and configs, which a Docker host has no store for, and external networks that are not there."""
-        stored = [*(("secret", ref) for ref in spec.secrets), *(("config", ref) for ref in spec.configs)]
-        refused = tuple(refusals.no_store(kind, ref.source) for kind, ref in stored)
-        return (*refused, *await self._networks().problems(networks))
+    async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:  # noqa: ARG002
+        """External networks that are not there."""
+        return await self._networks().problems(networks)
+
+    async def image(self, name: str, auth: str) -> RegistryAnswer:
+        """Asked by the server itself, with the daemon's own settings for registries."""
+        return await self._images.ask(name, auth)
 
     async def ensure_stack(self, stack: Stack) -> None:
         """Create the stack's bridge networks, and its volumes with their drivers and labels."""
@@ -168,13 +175,13 @@ class DockerEngine:
             return
         self._pulls.forget(key)
         key = self._look.id_of(key)
-        labels = self._look.labels(key)
+        labels = self._look.labels(key) or await self._labels(key)
         self._look.asked(key)
         if labels:
             self._removed.keep(f"{labels.get(marks.TASK)}#{marks.attempt_of(labels)}")
-        await self._remove(key)
+        await self._remove(key, labels)
         for older in self._look.older(labels):
-            await self._remove(older)
+            await self._remove(older, self._look.labels(older))
 
     async def restore_replicas(self, seen: SlotObject) -> None:
         """A container has no replicas that a person could set."""
@@ -205,7 +212,8 @@ class DockerEngine:
         """The id of the attempt's container; None when its image is not here."""
         body = wanted.container(launch, self._info)
         try:
-            answer = await self._docker.send("/containers/create", body, {"name": name})
+            async with self._placing.around(launch):
+                answer = await self._docker.send("/containers/create", body, {"name": name})
         except EngineConflict:
             return await self._repeated(name, launch)
         except EngineError as error:
@@ -233,7 +241,7 @@ class DockerEngine:
         except EngineError:
             # Definitely not running: the create is undone too, so that the refusal leaves nothing.
             self._look.asked(container)
-            await self._remove(container)
+            await self._remove(container, placing.labels(launch) | launch.labels())
             raise
         return Handle(engine_id=container, node=self._info.id, name=wanted.container_name(launch))
 
@@ -271,7 +279,20 @@ class DockerEngine:
                     raise
             await asyncio.sleep(1.0)
 
-    async def _remove(self, key: str) -> None:
+    async def _labels(self, key: str) -> dict[str, str]:
+        """The labels of a container that no look has shown yet, or that a person removed."""
+        ghost = self._look.ghosts.get(key)
+        if ghost is not None:
+            return ghost.labels
+        try:
+            answer = await self._docker.read(f"/containers/{segment(key)}/json")
+        except ObjectGone:
+            return {}
+        return msgspec.json.decode(answer, type=records.Container).config.labels or {}
+
+    async def _remove(self, key: str, labels: Mapping[str, str]) -> None:
+        """The files first: while the container is there, a repeat finds what is left to do."""
+        await self._placing.wipe_of(labels)
         with contextlib.suppress(ObjectGone, EngineConflict):
             await self._docker.send(f"/containers/{segment(key)}", query={"force": True, "v": True}, method="DELETE")
 
@@ -279,7 +300,7 @@ class DockerEngine:
         """A container that was created and never started, by a server that is gone: nothing ran, nothing is lost."""
         if self._clock.now() - line.created > LEFTOVER_S and line.name not in self._busy:
             self._look.asked(line.id)
-            self._chores.begin(self._remove(line.id))
+            self._chores.begin(self._remove(line.id, line.labels or {}))
 
     def _networks(self) -> networks.Networks:
         return networks.Networks(self._docker, "bridge", swarm=False)

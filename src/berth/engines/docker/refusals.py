@@ -10,16 +10,6 @@ NO_LIVE_RESTORE = (
 )
 
 
-def no_store(kind: str, name: str) -> Problem:
-    """A Docker host keeps no secrets and configs."""
-    return Problem(
-        code="no-secret-store",
-        message=f"The {kind} {name} cannot be used: a Docker host without Swarm has no store of {kind}s.",
-        hint="Run `docker swarm init` and start Berth with --engine swarm, or mount a file.",
-        field=f"{kind}s",
-    )
-
-
 def name_taken(name: str) -> EngineError:
     """A container of this name exists and is not this attempt's."""
     return EngineError(

@@ -3,12 +3,10 @@
 from typing import Any
 
 from berth.dockerapi import marks, shapes
+from berth.engines.docker import placing
 from berth.engines.docker.records import Info
 from berth.model.launch import CardMount, Launch
-from berth.model.spec import NetworkUse, TaskSpec
-
-SHARED_NETWORKS = ("bridge", "host", "none", "default")
-"""Networks of the daemon's own, in which there are no aliases."""
+from berth.model.spec import NetworkUse, Surroundings, TaskSpec
 
 
 def container_name(launch: Launch) -> str:
@@ -18,16 +16,20 @@ def container_name(launch: Launch) -> str:
 
 def container(launch: Launch, daemon: Info) -> dict[str, Any]:
     """The body of `POST /containers/create`."""
-    spec = launch.spec
+    spec, fill = launch.spec, _filler(launch)
     document: dict[str, Any] = {
         "Image": spec.image,
         "Entrypoint": list(spec.command or ()),
         "Cmd": list(spec.args or ()),
-        "Env": shapes.environment(launch),
-        "Labels": {**marks.container_labels(launch), marks.SPEC: marks.spec_label(launch.job.spec)},
+        "Env": shapes.environment(launch, fill),
+        "Labels": {
+            **marks.container_labels(launch),
+            **placing.labels(launch),
+            marks.SPEC: marks.spec_label(launch.job.spec),
+        },
         "User": spec.user,
         "WorkingDir": spec.workdir,
-        "Hostname": spec.hostname,
+        "Hostname": fill(spec.hostname),
         "Healthcheck": shapes.healthcheck(spec.healthcheck) if spec.healthcheck else None,
         "StopSignal": spec.stop_signal,
         "Tty": spec.tty,
@@ -44,7 +46,10 @@ def container(launch: Launch, daemon: Info) -> dict[str, Any]:
 
 def endpoint(launch: Launch, use: NetworkUse) -> dict[str, Any]:
     """How the container sits in a network: under its service's name, shared by all slots."""
-    return {} if use.name in SHARED_NETWORKS else {"Aliases": shapes.aliases(launch, use.aliases)}
+    aliases = list(dict.fromkeys(shapes.aliases(launch, use)))
+    return (
+        {} if use.name in shapes.SHARED_NETWORKS else shapes.kept({"Aliases": aliases, "DriverOpts": use.driver_opts})
+    )
 
 
 def cards(mount: CardMount, daemon: Info) -> dict[str, Any]:
@@ -72,9 +77,10 @@ def _offers(daemon: Info, kind: str) -> bool:
 def _host(launch: Launch, daemon: Info, first: NetworkUse | None) -> dict[str, Any]:
     spec = launch.spec
     document = {
-        "CapDrop": ["MKNOD"] if launch.cards else [],
+        **_around(spec.around),
+        "CapDrop": sorted({*spec.around.cap_drop, *([shapes.NO_DEVICE_NODES] if launch.cards else [])}),
         "GroupAdd": shapes.groups(launch),
-        "Mounts": shapes.mounts(spec),
+        "Mounts": [*shapes.mounts(spec, _filler(launch)), *placing.mounts(launch)],
         "NetworkMode": first.name if first else "",
         "ReadonlyRootfs": spec.read_only,
         "ShmSize": spec.shm_bytes,
@@ -83,6 +89,38 @@ def _host(launch: Launch, daemon: Info, first: NetworkUse | None) -> dict[str, A
     }
     exact = {"Init": spec.init, "RestartPolicy": {"Name": "no"}}
     return shapes.kept(document) | {key: value for key, value in exact.items() if value is not None}
+
+
+def _filler(launch: Launch) -> shapes.Fill:
+    """All placeholders: a daemon knows none of them."""
+    node = launch.node
+    known = {"Service.ID": launch.job.id, "Task.ID": f"{launch.task}.{launch.attempt}"}
+    if node is not None:
+        known |= {
+            "Node.ID": node.engine_id,
+            "Node.Hostname": node.hostname,
+            "Node.Platform.OS": node.os,
+            "Node.Platform.Architecture": node.arch,
+        }
+    return shapes.filler(launch, known)
+
+
+def _around(around: Surroundings) -> dict[str, Any]:
+    logging = around.logging
+    return {
+        "CapAdd": list(around.cap_add),
+        "Sysctls": around.sysctls,
+        "Ulimits": shapes.ulimits(around),
+        "Dns": list(around.dns),
+        "DnsSearch": list(around.dns_search),
+        "DnsOptions": list(around.dns_options),
+        "ExtraHosts": [f"{name}:{address}" for name, address in around.hosts],
+        "LogConfig": {"Type": logging.driver, "Config": logging.options} if logging and logging.driver else None,
+        "Isolation": around.isolation,
+        "OomScoreAdj": around.oom_score_adj,
+        "Tmpfs": dict(text.partition(":")[::2] for text in around.tmpfs),
+        "IpcMode": around.ipc,
+    }
 
 
 def _limits(spec: TaskSpec) -> dict[str, int]:

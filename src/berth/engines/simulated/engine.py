@@ -15,6 +15,7 @@ from berth.engines.simulated.records import Labels, Run, Slot
 from berth.engines.simulated.script import World, play
 from berth.engines.simulated.state import State, ended
 from berth.model.errors import Problem, Refused
+from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
@@ -38,7 +39,7 @@ class SimulatedEngine:
     """
 
     name = "simulated"
-    capabilities = Capabilities(slot_objects=True, node_labels=True, many_nodes=True, secrets=True, hints_all=True)
+    capabilities = Capabilities(slot_objects=True, node_labels=True, many_nodes=True, hints_all=True)
 
     def __init__(self, nodes: Sequence[SimulatedNode], clock: Clock, path: Path | None = None) -> None:
         """Nodes by name (one when there is none); what runs is kept in the file `path`, if one is given."""
@@ -49,6 +50,9 @@ class SimulatedEngine:
         self._seen: Observed | None = None
         self._bells: set[asyncio.Event] = set()
         self._open = False
+
+    files = None
+    """It has no store of secrets: Berth keeps them."""
 
     async def open(self) -> EngineIdentity:
         """Take up what ran before."""
@@ -100,6 +104,10 @@ class SimulatedEngine:
     async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:  # noqa: ARG002
         """Nothing is mounted or joined, so nothing is missing."""
         return ()
+
+    async def image(self, name: str, auth: str) -> RegistryAnswer:  # noqa: ARG002
+        """Nothing is fetched here, so there is nobody to ask."""
+        return RegistryAnswer()
 
     async def ensure_stack(self, stack: Stack) -> None:
         """There are no networks here."""
@@ -209,7 +217,8 @@ class SimulatedEngine:
         return slot
 
     def _begin(self, launch: Launch, slot: Slot) -> None:
-        env = dict(pair.partition("=")[::2] for pair in shapes.environment(launch) if "=" in pair)
+        lines = shapes.environment(launch, shapes.filler(launch))
+        env = dict(line.partition("=")[::2] for line in lines if "=" in line)
         command = (*(launch.spec.command or ()), *(launch.spec.args or ()))
         run = Run(
             id=f"{slot.id}.{launch.attempt}",

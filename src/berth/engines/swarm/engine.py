@@ -11,12 +11,15 @@ from berth.dockerapi import fitness, marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
+from berth.dockerapi.images import Images
 from berth.engines.swarm import following, records, refusals, wanted
 from berth.engines.swarm.claim import claim
 from berth.engines.swarm.files import Files
 from berth.engines.swarm.look import Look
 from berth.engines.swarm.signals import Signals
+from berth.engines.swarm.store import SwarmFiles
 from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ObjectGone, Problem, StaleVersion
+from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
@@ -37,14 +40,16 @@ class SwarmEngine:
 
     name = "swarm"
     capabilities = Capabilities(
-        slot_objects=True, native=True, node_labels=True, many_nodes=True, secrets=True, shm=True
+        slot_objects=True, native=True, node_labels=True, many_nodes=True, shm=True, images=True
     )
 
     def __init__(self, address: Address, clock: Clock) -> None:
         """Name the manager; nothing is connected before `open`."""
         self._docker = Docker(address)
+        self._images = Images(self._docker)
         self._clock = clock
         self._files = Files(self._docker)
+        self.files = SwarmFiles(self._docker)
         signals = Signals()
         self._look = Look(signals)
         self._ears = Ears(self._docker, ("service", "node", "container"), signals.hear)
@@ -89,6 +94,10 @@ class SwarmEngine:
     async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:
         """Secrets, configs and external networks that the Swarm does not have."""
         return (*await self._files.problems(spec), *await self._networks().problems(networks))
+
+    async def image(self, name: str, auth: str) -> RegistryAnswer:
+        """Asked by the server itself, with the daemon's own settings for registries."""
+        return await self._images.ask(name, auth)
 
     async def ensure_stack(self, stack: Stack) -> None:
         """Create the stack's overlay networks; volumes are made by the mounts that use them."""
@@ -146,6 +155,7 @@ class SwarmEngine:
             if _labels(there).get(marks.JOB) != launch.job.id:
                 raise refusals.name_taken(launch.name)
             try:
+                body["TaskTemplate"]["ForceUpdate"] = there["Spec"]["TaskTemplate"].get("ForceUpdate", 0)
                 await self._update(there["ID"], there["Version"]["Index"], body, launch.registry_auth)
                 return await self._handle(there["ID"], launch)
             except StaleVersion:

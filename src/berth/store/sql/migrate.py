@@ -6,7 +6,7 @@ from sqlalchemy import Connection, inspect, text
 
 from berth.ports import StoreTooNew
 
-HEAD = "r0001"
+HEAD = "r0002"
 """The newest revision. A database that has it is opened without loading Alembic."""
 _SCRIPTS = Path(__file__).parent / "migrations"
 

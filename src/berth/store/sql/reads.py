@@ -9,10 +9,23 @@ from berth.model.card import Card, Room, Share
 from berth.model.event import Event
 from berth.model.job import Attempt, Job, Stack, Task
 from berth.model.node import Node
+from berth.model.stored import KeptFile
 from berth.model.token import Token
 from berth.ports import Loaded
 from berth.store.sql.rows import value_of
-from berth.store.sql.schema import attempts, cards, events, grants, jobs, nodes, remembered, stacks, tasks, tokens
+from berth.store.sql.schema import (
+    attempts,
+    cards,
+    events,
+    files,
+    grants,
+    jobs,
+    nodes,
+    remembered,
+    stacks,
+    tasks,
+    tokens,
+)
 
 T = TypeVar("T")
 ENDED_LOADED = 1000
@@ -53,6 +66,7 @@ def load(conn: Connection) -> Loaded:
         ],
         stacks=_values(conn, Stack, select(stacks.c.data).order_by(stacks.c.name)),
         tokens=_values(conn, Token, select(tokens.c.data).order_by(tokens.c.id)),
+        files=_values(conn, KeptFile, select(files.c.data).order_by(files.c.id)),
         last_event=conn.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one(),
     )
 

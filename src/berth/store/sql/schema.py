@@ -121,6 +121,9 @@ stacks = Table("stacks", metadata, Column("name", String, primary_key=True), Col
 
 tokens = Table("tokens", metadata, Column("id", String, primary_key=True), Column("data", Text, nullable=False))
 
+files = Table("files", metadata, Column("id", String, primary_key=True), Column("data", Text, nullable=False))
+"""Secrets and configs of engines that have no store of their own; what `data` has of their content is encrypted."""
+
 remembered = Table(
     "remembered",
     metadata,

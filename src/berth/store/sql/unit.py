@@ -16,6 +16,7 @@ from berth.model.card import Card
 from berth.model.change import (
     Change,
     DropCard,
+    DropFile,
     DropNode,
     DropStack,
     DropTask,
@@ -24,6 +25,7 @@ from berth.model.change import (
     Note,
     PutAttempt,
     PutCard,
+    PutFile,
     PutJob,
     PutNode,
     PutStack,
@@ -152,6 +154,12 @@ class Unit:
     def drop_token(self, change: DropToken) -> None:
         self._delete(schema.tokens, "id", change.id)
 
+    def put_file(self, change: PutFile) -> None:
+        self._upsert(schema.files, [{"id": change.file.id, "data": text_of(change.file)}])
+
+    def drop_file(self, change: DropFile) -> None:
+        self._delete(schema.files, "id", change.id)
+
     def note(self, change: Note) -> None:
         self.seq += 1
         self._events.append(event_row(change.event, self.seq))
@@ -224,6 +232,8 @@ _HANDLERS: dict[type[msgspec.Struct], Callable[[Unit, Any], None]] = {
     DropStack: Unit.drop_stack,
     PutToken: Unit.put_token,
     DropToken: Unit.drop_token,
+    PutFile: Unit.put_file,
+    DropFile: Unit.drop_file,
     Note: Unit.note,
     Remember: Unit.remember,
 }

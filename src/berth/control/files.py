@@ -1,0 +1,248 @@
+"""Secrets and configs for the commands: the engine's own store, or Berth's where the engine has none (encrypted).
+
+Stacks ask here before they create anything; bind takes from here what a container gets mounted.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from berth.control.context import Control
+from berth.control.permit import must_own_file
+from berth.model.change import DropFile, PutFile
+from berth.model.draft import Draft
+from berth.model.errors import BadInput, EngineError, Problem
+from berth.model.job import Job
+from berth.model.spec import FileRef, TaskSpec
+from berth.model.stored import MOST_BYTES, Content, FileKind, KeptFile, NewFile, PlacedFile, SeenFile
+from berth.model.token import Actor
+from berth.ports import FileStore
+
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+"""Swarm's rule for names of secrets and configs."""
+_FOLDERS: dict[FileKind, str] = {"secret": "/run/secrets/", "config": "/"}
+Coming = frozenset[tuple[FileKind, str]]
+
+
+class OwnFiles:
+    """`ports.FileStore` in Berth's own database, for engines that have no store; what it keeps is encrypted."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    async def all(self, kind: FileKind) -> tuple[SeenFile, ...]:
+        """What is kept, by name."""
+        kept = sorted(self._kept(kind), key=lambda one: one.name)
+        return tuple(
+            SeenFile(kind=kind, name=one.name, labels=one.labels, created_at=one.created_at, user=one.user,
+                     stack=one.stack) for one in kept
+        )  # fmt: skip
+
+    async def changed(self, files: tuple[NewFile, ...]) -> tuple[Problem, ...]:  # noqa: ARG002 - may all be replaced
+        """Nothing: another content replaces the one that is kept, and the services that mount it are updated."""
+        return ()
+
+    async def ensure(self, files: tuple[NewFile, ...], stack: str, user: str) -> None:
+        """Keep what is new or different."""
+        changes = []
+        for new in files:
+            before, made = self._named(new.file.kind, new.file.name), self._sealed(new, user, stack)
+            if before is None:
+                changes.append(PutFile(made))
+            elif (before.digest, before.labels, before.stack) != (made.digest, made.labels, made.stack):
+                changes.append(
+                    PutFile(msgspec.structs.replace(made, id=before.id, user=before.user, created_at=before.created_at))
+                )
+        if changes:
+            await self._control.writer.commit(tuple(changes))
+
+    async def create(self, new: NewFile, user: str) -> None:
+        """Keep one. Raises BadInput when the name is taken."""
+        if self._named(new.file.kind, new.file.name) is not None:
+            raise taken(new.file.kind, new.file.name)
+        await self._control.writer.commit((PutFile(self._sealed(new, user, "")),))
+
+    async def remove(self, kind: FileKind, name: str) -> None:
+        """Forget one."""
+        kept = self._named(kind, name)
+        if kept is not None:
+            await self._control.writer.commit((DropFile(kept.id),))
+
+    async def remove_stack(self, stack: str) -> None:
+        """Forget what a stack created."""
+        changes = tuple(DropFile(one.id) for one in self._control.cluster.files.values() if one.stack == stack)
+        if changes:
+            await self._control.writer.commit(changes)
+
+    def open(self, kind: FileKind, name: str) -> Content | None:
+        """The content of one; None when it is not there. Raises Refused when the key is another one."""
+        kept = self._named(kind, name)
+        return None if kept is None else self._control.vault.unseal(kept.sealed, _sealed_as(kind, name))
+
+    def _sealed(self, new: NewFile, user: str, stack: str) -> KeptFile:
+        vault, file = self._control.vault, new.file
+        return KeptFile(
+            id=secrets.token_hex(8),
+            kind=file.kind,
+            name=file.name,
+            sealed=vault.seal(new.content, _sealed_as(file.kind, file.name)),
+            digest=vault.digest(new.content),
+            size=len(new.content),
+            user=user,
+            stack=stack,
+            labels=file.labels,
+            created_at=self._control.clock.now(),
+        )
+
+    def _kept(self, kind: FileKind) -> Iterable[KeptFile]:
+        return (one for one in self._control.cluster.files.values() if one.kind == kind)
+
+    def _named(self, kind: FileKind, name: str) -> KeptFile | None:
+        return next((one for one in self._kept(kind) if one.name == name), None)
+
+
+def store_of(control: Control) -> FileStore:
+    """The engine's store, or Berth's own."""
+    return control.engine.files or OwnFiles(control)
+
+
+def digested(control: Control, files: Iterable[NewFile]) -> tuple[NewFile, ...]:
+    """The files that are to be created, each with the digest of its content."""
+    return tuple(
+        msgspec.structs.replace(new, file=_with_digest(control, new)) for new in files if not new.file.external
+    )
+
+
+def with_digests(drafts: Iterable[Draft], files: Iterable[NewFile]) -> tuple[Draft, ...]:
+    """The drafts with the digest of every file of the stack that they mount: another content is another spec."""
+    known = {(new.file.kind, new.file.name): new.file.digest for new in files}
+    return tuple(msgspec.structs.replace(draft, spec=_mounting(draft.spec, known)) for draft in drafts)
+
+
+async def check_files(control: Control, actor: Actor, stack: str, files: tuple[NewFile, ...]) -> None:
+    """Raise BadInput or Refused for files that cannot be created or brought up to date; nothing is written."""
+    if not files:
+        return
+    wrong = [problem for new in files for problem in _unfit(new)]
+    if wrong:
+        raise BadInput(*wrong)
+    store = store_of(control)
+    for kind in sorted({new.file.kind for new in files}):
+        there = {seen.name: seen for seen in await store.all(kind)}
+        for new in files:
+            seen = there.get(new.file.name) if new.file.kind == kind else None
+            if seen is not None and seen.stack != stack:
+                must_own_file(actor, seen)
+    changed = await store.changed(files)
+    if changed:
+        raise BadInput(*changed)
+
+
+def missing(control: Control, spec: TaskSpec) -> tuple[Problem, ...]:
+    """Secrets and configs that the spec mounts and Berth's own store lacks; nothing where the engine has its own."""
+    if control.engine.files is not None:
+        return ()
+    known = {(one.kind, one.name) for one in control.cluster.files.values()}
+    return tuple(_missing(kind, ref.source) for kind, ref in refs(spec) if (kind, ref.source) not in known)
+
+
+def without(spec: TaskSpec, coming: Coming) -> TaskSpec:
+    """The spec without the files that are about to be created: all others must be there already."""
+    if not coming or not (spec.secrets or spec.configs):
+        return spec
+    return msgspec.structs.replace(
+        spec,
+        secrets=tuple(ref for ref in spec.secrets if ("secret", ref.source) not in coming),
+        configs=tuple(ref for ref in spec.configs if ("config", ref.source) not in coming),
+    )
+
+
+def placed(control: Control, job: Job) -> tuple[PlacedFile, ...]:
+    """What a container of the job gets mounted, opened. Raises EngineError when something is missing or unreadable."""
+    if control.engine.files is not None or not (job.spec.secrets or job.spec.configs):
+        return ()
+    own, found = OwnFiles(control), []
+    for kind, ref in refs(job.spec):
+        try:
+            content = own.open(kind, ref.source)
+        except BaseException as error:
+            raise EngineError(*getattr(error, "problems", ())) from error
+        if content is None:
+            raise EngineError(_missing(kind, ref.source))
+        target = ref.target if ref.target.startswith("/") else _FOLDERS[kind] + ref.target
+        found.append(PlacedFile(target=target, uid=int(ref.uid), gid=int(ref.gid), mode=ref.mode, content=content))
+    return tuple(found)
+
+
+def refs(spec: TaskSpec) -> list[tuple[FileKind, FileRef]]:
+    """What a spec mounts, secrets first."""
+    return [*(("secret", ref) for ref in spec.secrets), *(("config", ref) for ref in spec.configs)]
+
+
+def users_of(control: Control, seen: SeenFile) -> tuple[str, ...]:
+    """The names of what uses a secret or config: jobs that have not ended, and what the engine knows of."""
+    jobs = (control.cluster.jobs[job_id] for job_id in control.cluster.work.live)
+    named = [job.name for job in jobs if (seen.kind, seen.name) in {(kind, ref.source) for kind, ref in refs(job.spec)}]
+    return tuple(sorted({*named, *seen.users}))
+
+
+def name_problem(kind: FileKind, name: str) -> Problem | None:
+    """What is wrong with a name, by Swarm's rule."""
+    if NAME.fullmatch(name):
+        return None
+    message = f"'{name[:80]}' cannot name a {kind}: letters, digits, '.', '-' and '_', at most 64."
+    tidy = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("._-")[:64] or f"my-{kind}"
+    return Problem(code="file-name", message=message, hint=f"Write {tidy}", field="name")
+
+
+def size_problem(kind: FileKind, content: Content) -> Problem | None:
+    """What is wrong with the size of a content, by Swarm's limits."""
+    most, size = MOST_BYTES[kind], len(content)
+    if 0 < size <= most:
+        return None
+    said = "is empty" if not size else f"has {size} bytes; a {kind} has at most {most} ({most // 1024} KiB)"
+    return Problem(code="file-size", message=f"the {kind} {said}.", hint="Put large files into a volume", field="file")
+
+
+def taken(kind: FileKind, name: str) -> BadInput:
+    """The name is in use."""
+    hint = f"berth {kind} rm {name}, or choose another name"
+    return BadInput(
+        Problem(code="file-taken", message=f"there is a {kind} {name} already.", hint=hint, field="name")
+    )
+
+
+def _unfit(new: NewFile) -> list[Problem]:
+    kind, found = new.file.kind, []
+    for problem in (
+        name_problem(kind, new.file.name),
+        None if new.file.driver else size_problem(kind, new.content),
+    ):
+        if problem is not None:
+            message = f"{new.file.name}: {problem.message}"
+            found.append(
+                msgspec.structs.replace(problem, message=message, field=new.field, file=new.path, line=new.line)
+            )
+    return found
+
+
+def _with_digest(control: Control, new: NewFile) -> msgspec.Struct:
+    return msgspec.structs.replace(new.file, digest=control.vault.digest(new.content))
+
+
+def _mounting(spec: TaskSpec, known: dict[tuple[FileKind, str], str]) -> TaskSpec:
+    def marked(kind: FileKind, found: Sequence[FileRef]) -> tuple[FileRef, ...]:
+        return tuple(msgspec.structs.replace(ref, digest=known.get((kind, ref.source), "")) for ref in found)
+
+    return msgspec.structs.replace(spec, secrets=marked("secret", spec.secrets), configs=marked("config", spec.configs))
+
+
+def _missing(kind: FileKind, name: str) -> Problem:
+    hint = f"Create it: berth secret create {name} FILE" if kind == "secret" else "Declare it with file: PATH"
+    return Problem(code=f"{kind}-missing", message=f"there is no {kind} {name}.", hint=hint, field=f"{kind}s")
+
+
+def _sealed_as(kind: FileKind, name: str) -> str:
+    return f"{kind}/{name}"
