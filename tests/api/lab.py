@@ -10,9 +10,9 @@ import aiohttp
 from berth.api.app import create_app
 from berth.api.serve import Server, Tls, serve
 from berth.control.agents import Agents
-from berth.control.cluster import Cluster
 from berth.control.commands.tokens import make_token
 from berth.control.context import Control, Settings
+from berth.control.mirror.cluster import Cluster
 from berth.main.clock import SystemClock
 from berth.model.change import Change, PutAttempt, PutCard, PutJob, PutNode, PutTask, PutToken, Take
 from berth.model.job import Attempt

@@ -104,7 +104,7 @@ async def test_the_queue_is_in_the_order_of_service_with_reasons(tmp_path: Path)
             "j3.1": Wait("j3.1", "free-cards", "0 of 2 free", 1),
             "j2.1": Wait("j2.1", "behind", "j3 is served first", 2),
         }
-        api.control.cluster.versions["jobs"] += 1
+        api.control.cluster.changed.counts["jobs"] += 1
         found = (await api.get("/v1/queue"))["items"]
         assert [(job["id"], job["reason"], job["position"]) for job in found] == [
             ("j3", "free-cards", 1),
@@ -119,7 +119,7 @@ async def test_a_running_job_of_which_a_slot_waits_is_in_the_queue_too(tmp_path:
     slot = PutTask(build.task("j1", slot=2, state="waiting"))
     async with lab(tmp_path, [*node_with(), *running(), slot]) as api:
         api.control.cluster.waits = {"j1.2": Wait("j1.2", "free-cards", "0 of 2 free", 1)}
-        api.control.cluster.versions["jobs"] += 1
+        api.control.cluster.changed.counts["jobs"] += 1
         (found,) = (await api.get("/v1/queue"))["items"]
     assert (found["id"], found["state"], found["message"], found["position"]) == ("j1", "running", "0 of 2 free", 1)
 

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from berth.control.cluster import Cluster
 from berth.control.commands import jobs as commands
 from berth.control.commands import stacks
 from berth.control.context import Control, Settings
 from berth.control.loop import Loop
+from berth.control.mirror.cluster import Cluster
 from berth.control.nodes import put_inventory
 from berth.control.rebuild import rebuild
 from berth.core.invariants import broken_ledger
@@ -95,14 +95,14 @@ class Bench:
     def check(self) -> None:
         """What must hold at every moment."""
         cluster = self.control.cluster
-        grants = [(task, share) for task, held in cluster.grants.items() for share in held.values()]
-        assert broken_ledger(cluster.cards.values(), cluster.rooms, grants) == []
+        grants = [(task, share) for task, held in cluster.ledger.grants.items() for share in held.values()]
+        assert broken_ledger(cluster.cards.values(), cluster.ledger.rooms, grants) == []
         running = Counter(card for run in self.alive() for card in run.cards)
         assert [card for card, count in running.items() if count > 1] == []
         slots = Counter(run.task for run in self.alive())
         assert [slot for slot, count in slots.items() if count > 1] == []
         for run in self.alive():
-            assert set(run.cards) <= cluster.grants.get(run.task, {}).keys(), f"{run.task} runs on cards that are free"
+            assert set(run.cards) <= cluster.ledger.held_by(run.task).keys(), f"{run.task} runs on cards that are free"
 
     def alive(self) -> list["Running"]:
         """What really runs, by the engine's own books."""

@@ -220,12 +220,12 @@ async def test_a_new_server_takes_up_what_runs(make: Callable[[], Store]) -> Non
         (job,) = await first.deploy("app", train=2)
         other = await first.submit(gpus=2)
         await first.settle()
-        before = {task.id: (task.attempt, task.cards) for _, task in first.control.cluster.unfinished()}
+        before = {task.id: (task.attempt, task.cards) for _, task in first.control.cluster.work.unfinished()}
         engine, clock = first.engine, first.clock
     again = store if store.__class__.__name__ == "MemoryStore" else make()
     async with bench(again, engine, clock) as second:
         await second.settle()
-        found = {task.id: (task.attempt, task.cards) for _, task in second.control.cluster.unfinished()}
+        found = {task.id: (task.attempt, task.cards) for _, task in second.control.cluster.work.unfinished()}
         assert found == before
         assert second.free() == 4
         await commands.cancel(second.control, ADMIN, other.id)
@@ -240,13 +240,13 @@ async def test_a_lost_database_is_rebuilt_before_the_first_grant() -> None:
         await first.submit(gpus=2, name="train")
         await first.submit(gpus=1, name="train")
         await first.settle()
-        before = {task.id: (task.state, task.attempt, task.cards) for _, task in first.control.cluster.unfinished()}
+        before = {task.id: (task.state, task.attempt, task.cards) for _, task in first.control.cluster.work.unfinished()}
         names = {one.engine_name for one in first.control.cluster.jobs.values()}
         engine, clock = first.engine, first.clock
     async with bench(make_store("memory:"), engine, clock) as second:
         late = await second.submit(gpus=4)
         await second.settle()
-        found = {task.id: (task.state, task.attempt, task.cards) for _, task in second.control.cluster.unfinished()}
+        found = {task.id: (task.state, task.attempt, task.cards) for _, task in second.control.cluster.work.unfinished()}
         assert before.items() <= found.items()
         assert second.task(late).state == "waiting"
         assert second.free() == 3

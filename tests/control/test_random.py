@@ -105,33 +105,33 @@ class Story:
             await stacks.remove(self.bench.control, ADMIN, f"app{which % 2}")
 
     def _job(self, which: int) -> Job | None:
-        live = [self.bench.control.cluster.jobs[job_id] for job_id in self.bench.control.cluster.live]
+        live = [self.bench.control.cluster.jobs[job_id] for job_id in self.bench.control.cluster.work.live]
         return live[which % len(live)] if live else None
 
     async def _end(self) -> None:
         """What can run does; then all is cancelled, ends, and leaves nothing behind."""
         bench = self.bench
-        for job_id in list(bench.control.cluster.live):
+        for job_id in list(bench.control.cluster.work.live):
             await commands.release(bench.control, ADMIN, job_id)
         for _ in range(12):
             await bench.step()
             bench.clock.pass_(1.0)
         self._nothing_idle()
-        for job_id in list(bench.control.cluster.live):
+        for job_id in list(bench.control.cluster.work.live):
             await commands.cancel(bench.control, ADMIN, job_id)
         for name in list(bench.control.cluster.stacks):
             await stacks.remove(bench.control, ADMIN, name)
         await bench.settle(12)
         assert bench.free() == 8
         assert not bench.alive()
-        assert not bench.control.cluster.live
-        assert not bench.control.cluster.grants
+        assert not bench.control.cluster.work.live
+        assert not bench.control.cluster.ledger.grants
         assert all(task.state in FINISHED for tasks in bench.control.cluster.tasks.values() for task in tasks.values())
 
     def _nothing_idle(self) -> None:
         """Every slot that is wanted runs, or waits for cards that are really not there."""
         cluster = self.bench.control.cluster
-        for job_id in cluster.live:
+        for job_id in cluster.work.live:
             job = cluster.jobs[job_id]
             for task in cluster.tasks_of(job_id):
                 if task.state in ("waiting", "prepared") and not job.cancelled:

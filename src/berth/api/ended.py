@@ -34,7 +34,7 @@ async def all_jobs(control: Control, wanted: Wanted, limit: int, cursor: str | N
 
 def _live(control: Control, wanted: Wanted, limit: int, after: JobKey) -> tuple[list[Row], str | None]:
     cluster = control.cluster
-    jobs = [job for job in (cluster.jobs[key] for key in cluster.live) if wanted(job) and job_key(job) > after]
+    jobs = [job for job in (cluster.jobs[key] for key in cluster.work.live) if wanted(job) and job_key(job) > after]
     jobs.sort(key=job_key)
     rows = [(job, show.tasks_of(cluster, job)) for job in jobs[:limit]]
     return rows, write_cursor(("live", *job_key(jobs[limit - 1]))) if len(jobs) > limit else None

@@ -46,7 +46,7 @@ class Kept:
     def _answer(self, path: str, kinds: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
         """The kept answer while none of these kinds changed. Lives of native services change with each look."""
         cluster = self._control.cluster
-        stamp = (*(cluster.versions[kind] for kind in kinds), cluster.natives if "jobs" in kinds else None)
+        stamp = (*(cluster.changed.counts[kind] for kind in kinds), cluster.sight.natives if "jobs" in kinds else None)
         kept = self._answers.get(path)
         body = kept[1] if kept is not None and kept[0] == stamp else make()
         self._answers[path] = (stamp, body)
@@ -90,7 +90,7 @@ class Kept:
     def jobs(self, limit: int = PAGE, cursor: str | None = None, wanted: Callable[[Job], bool] | None = None) -> bytes:
         """Jobs that have not ended (those that are wanted), in the order in which they were submitted."""
         cluster = self._control.cluster
-        live = [job for job in map(cluster.jobs.__getitem__, cluster.live) if wanted is None or wanted(job)]
+        live = [job for job in map(cluster.jobs.__getitem__, cluster.work.live) if wanted is None or wanted(job)]
         live.sort(key=job_key)
         chosen, following = page_of(live, job_key, limit, cursor, JobKey)
         return join(self._encode_jobs(chosen), following)
@@ -104,7 +104,7 @@ class Kept:
     def _waiting(self) -> Iterable[tuple[PlaceKey, Job]]:
         """Jobs of which a slot waits, with their place; those that have none (held) come last, by their submission."""
         cluster = self._control.cluster
-        for job_id in dict.fromkeys(show.job_of(task_id) for task_id in cluster.waiting):
+        for job_id in dict.fromkeys(show.job_of(task_id) for task_id in cluster.work.waiting):
             job = cluster.jobs.get(job_id)
             if job is None:
                 continue

@@ -52,15 +52,15 @@ class _Figures(Collector):
             yield GaugeMetricFamily("berth_engine_look_seconds", "How long the last look at the engine took.", took)
 
     def _cards(self) -> Counts:
-        cluster = self._control.cluster
+        cluster, holders = self._control.cluster, self._control.cluster.ledger.holders
         return Counter(
-            (card.model, card.obstacle[0] if card.obstacle else ("used" if cluster.holders[card.uuid] else "free"))
+            (card.model, card.obstacle[0] if card.obstacle else ("used" if holders[card.uuid] else "free"))
             for card in cluster.cards.values()
         )
 
     def _jobs(self) -> Counts:
         cluster = self._control.cluster
-        jobs = [cluster.jobs[key] for key in cluster.live]
+        jobs = [cluster.jobs[key] for key in cluster.work.live]
         found: Counts = Counter({(state,): 0 for state in JOB_STATES})
         found.update((show.status(cluster, job, show.tasks_of(cluster, job)).state,) for job in jobs)
         return found

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from berth.api import views
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.core.constraints import Constraint, card_ok, node_ok, parse
 from berth.model.snapshot import CardView, NodeView
 from berth.model.spec import Request
@@ -48,7 +48,7 @@ def _asked(cluster: Cluster, rows: dict[str, list[tuple[NodeView, CardView]]]) -
 
 
 def _waiting(cluster: Cluster) -> Iterable[Request]:
-    for task_id in cluster.waiting:
+    for task_id in cluster.work.waiting:
         job = cluster.jobs.get(task_id.rpartition(".")[0])
         if job is not None and not job.cancelled and job.spec.request.wants_cards:
             yield job.spec.request

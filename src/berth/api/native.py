@@ -1,6 +1,6 @@
 """The tasks of native services, which the engine places itself: read from the engine's latest look, kept nowhere."""
 
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.model.job import Job, Task, TaskState
 from berth.model.seen import Life, LifeState
 
@@ -22,7 +22,7 @@ def native_tasks(cluster: Cluster, job: Job) -> tuple[Task, ...]:
 
 def lives_of(cluster: Cluster, job: Job) -> list[Life]:
     """What the engine's latest look shows of the service, in the order of the starts."""
-    return sorted(cluster.natives.get(job.id, ()), key=lambda life: (life.started_at or 0.0, life.engine_id))
+    return sorted(cluster.sight.natives.get(job.id, ()), key=lambda life: (life.started_at or 0.0, life.engine_id))
 
 
 def _task(job: Job, slot: int, life: Life, names: dict[str, str]) -> Task:

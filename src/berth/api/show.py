@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from berth.api import views
 from berth.api.native import native_tasks
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.core.status import JobStatus, job_status
 from berth.model.card import WHOLE
 from berth.model.errors import Problem
@@ -46,7 +46,7 @@ def cards(cluster: Cluster, view: NodeView) -> list[views.Card]:
 
 def _card(cluster: Cluster, view: CardView, note: str) -> views.Card:
     card = view.card
-    held = [cluster.holders[card.uuid][task] for task in view.holders]
+    held = [cluster.ledger.holders[card.uuid][task] for task in view.holders]
     holders = [
         views.Holder(job_of(task), task, share.milli, share.mib) for task, share in zip(view.holders, held, strict=True)
     ]

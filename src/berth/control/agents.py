@@ -169,7 +169,7 @@ class Agents:
     def _foreign(self, name: str, uses: tuple[ForeignUse, ...]) -> None:
         """Cards that containers of others were given by explicit request; unnamed ones take the whole node."""
         control = self.control
-        mine = control.cluster.node_cards.get(name, set())
+        mine = control.cluster.ledger.on_node(name)
         found: dict[str, str] = {}
         for use in uses:
             text = f"used by {use.who}, not started by Berth"

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.model.errors import BerthError
 from berth.model.launch import Handle
 from berth.model.lifecycle import LIVE

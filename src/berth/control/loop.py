@@ -15,7 +15,6 @@ from berth.control.reconcile import Reconciler
 from berth.control.tidy import keep_tidy
 from berth.model.change import Superseded
 from berth.model.errors import BerthError, EngineError, Refused
-from berth.model.seen import Life, Observed
 
 BUSY_S = 0.2
 """Between two looks while something starts, stops, or runs while others wait, on an engine that gives no hints."""
@@ -44,7 +43,7 @@ class Loop:
     async def begin(self) -> None:
         """Look, bring nodes and tasks in line, then start all controllers. Raises EngineError when it cannot look."""
         await self._claim()
-        for _, task in self.control.cluster.in_play():
+        for _, task in self.control.cluster.work.in_play():
             if task.stop_sent:  # an earlier server's stop: its grace is counted from now
                 self.control.calls.settled[task.id] = self.control.clock.monotonic()
         await self.look()
@@ -52,7 +51,7 @@ class Loop:
         await rebuild(self.control, self.control.look)
         await self.reconciler.run()
         await self.reclaimer.run()
-        for job, task in self.control.cluster.unfinished():
+        for job, task in self.control.cluster.work.unfinished():
             if task.state in ("running", "stopping") and not job.native:
                 self.control.keeper.follow(task.id)
         duties = {
@@ -90,10 +89,8 @@ class Loop:
         control.engine_trouble = ""
         await sync_nodes(control, look)
         control.look = look
-        control.cluster.natives = _natives(look)
-        seen, before = _names(look, control.engine.capabilities.slot_objects), control.cluster.seen
-        control.cluster.seen = seen
-        if control.views.for_names and not before <= seen:
+        freed = control.cluster.sight.take(look, control.engine.capabilities.slot_objects)
+        if control.views.for_names and freed:
             control.wake("place")
         control.looked.set()
 
@@ -150,12 +147,12 @@ class Loop:
 
     def _pace(self) -> float:
         """How long to wait for a hint before looking unasked."""
-        states = {task.state for task in self.control.cluster.active.values()}
+        states = {task.state for task in self.control.cluster.work.active.values()}
         moving = bool(states & {"starting", "stopping", "restarting"})
         if self.control.engine.capabilities.hints_all:
             return CALM_S if moving else IDLE_S
-        contended = "running" in states and bool(self.control.cluster.waiting)
-        return BUSY_S if moving or contended else (CALM_S if self.control.cluster.open_tasks else IDLE_S)
+        contended = "running" in states and bool(self.control.cluster.work.waiting)
+        return BUSY_S if moving or contended else (CALM_S if self.control.cluster.work.open else IDLE_S)
 
     async def _on_bell(self, name: str, duty: Callable[[], Awaitable[None]], pace: float) -> None:
         bell = self.control.bell(name)
@@ -196,25 +193,9 @@ class Loop:
 
     def _next_due(self) -> float | None:
         times = []
-        for job, task in self.control.cluster.in_play():
+        for job, task in self.control.cluster.work.in_play():
             if task.state == "restarting":
                 times.append(task.not_before)
             elif task.state == "running" and job.spec.time_limit_s is not None and task.started_at is not None:
                 times.append(task.started_at + job.spec.time_limit_s)
         return min(times, default=None)
-
-
-def _names(look: Observed, objects: bool) -> frozenset[str]:
-    """What has a name on the engine: slots by their objects, native jobs by their services; where there are no
-    objects, tasks by their containers.
-    """
-    found = {one.task or one.job for one in look.objects}
-    return frozenset(found if objects else found | {life.task for life in look.lives})
-
-
-def _natives(look: Observed) -> dict[str, tuple[Life, ...]]:
-    found: dict[str, list[Life]] = {}
-    for life in look.lives:
-        if life.native:
-            found.setdefault(life.job, []).append(life)
-    return {job: tuple(lives) for job, lives in found.items()}

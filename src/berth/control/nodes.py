@@ -6,6 +6,7 @@ import msgspec
 
 from berth.control.context import Control
 from berth.control.facts import change_facts
+from berth.control.mirror.booked import NOTHING, Load
 from berth.core.foreign import foreign_cards
 from berth.core.labels import OUTPUT
 from berth.model.card import WHOLE, Card, Share
@@ -85,7 +86,7 @@ def _told(control: Control, old: Node | None, new: Node) -> Batch:
 def _adopt(control: Control, node: Node, look: Observed) -> tuple[Node, list[Change]]:
     """Cards that a person declared by labels, taken over once; from then on they are Berth's to count."""
     wanted = node.all_labels.get("gpu.enable", "").lower() == "true" and is_ours(node.all_labels)
-    if node.adopted or not wanted or control.cluster.node_cards.get(node.name):
+    if node.adopted or not wanted or control.cluster.ledger.on_node(node.name):
         return node, []
     found = declared(node.name, node.all_labels)
     if not found.cards:
@@ -122,8 +123,8 @@ def _gone(control: Control, name: str) -> Batch:
     """The engine no longer lists the node: its cards are out, those that tasks hold are kept until that is settled."""
     node = control.cluster.nodes[name]
     cards: list[Change] = []
-    for uuid in control.cluster.node_cards.get(node.name, set()):
-        if control.cluster.holders[uuid]:
+    for uuid in control.cluster.ledger.on_node(node.name):
+        if control.cluster.ledger.holders[uuid]:
             why = f"node {node.name} was removed from the engine while its cards were in use"
             cards.append(PutCard(msgspec.structs.replace(control.cluster.cards[uuid], quarantine=why)))
         else:
@@ -166,13 +167,11 @@ def _taken(control: Control, look: Observed) -> dict[str, str]:
 def _sync_others(control: Control, look: Observed) -> None:
     """What others' running tasks reserve on each node is not there for Berth."""
     names = {node.engine_id: node.name for node in control.cluster.nodes.values()}
-    booked: dict[str, tuple[int, int]] = {}
+    booked: dict[str, Load] = {}
     for other in look.others:
-        for engine_id in other.nodes:
-            if engine_id in names:
-                cpu, memory = booked.get(names[engine_id], (0, 0))
-                booked[names[engine_id]] = (cpu + other.cpu_nano, memory + other.memory_bytes)
-    control.cluster.set_others(booked)
+        for name in (names[engine_id] for engine_id in other.nodes if engine_id in names):
+            booked[name] = booked.get(name, NOTHING).plus(Load(other.cpu_nano, other.memory_bytes))
+    control.cluster.booked.put_others(booked)
 
 
 async def put_inventory(control: Control, node: Node, cards: tuple[Card, ...], **facts: object) -> None:
@@ -196,7 +195,7 @@ async def put_inventories(control: Control, found: Mapping[str, tuple[Card, ...]
 
 def _inventory_changes(control: Control, name: str, cards: tuple[Card, ...], facts: dict[str, object]) -> Batch:
     cluster, node = control.cluster, control.cluster.nodes[name]
-    have = {uuid: cluster.cards[uuid] for uuid in cluster.node_cards.get(node.name, set())}
+    have = {uuid: cluster.cards[uuid] for uuid in cluster.ledger.on_node(node.name)}
     stand_ins = {card.index: card for card in have.values() if card.declared}
     changes: list[Change] = [PutNode(msgspec.structs.replace(node, **facts))]
     for card in cards:
@@ -206,7 +205,7 @@ def _inventory_changes(control: Control, name: str, cards: tuple[Card, ...], fac
     for card in have.values():
         if card.uuid in seen or (card.declared and any(card.index == other.index for other in cards)):
             continue
-        if cluster.holders[card.uuid] or not card.declared:
+        if cluster.ledger.holders[card.uuid] or not card.declared:
             if not card.lost:
                 note = control.note("card-lost", f"card {card.uuid} is lost", node=node.name, card=card.uuid)
                 changes += [PutCard(msgspec.structs.replace(card, lost=True)), note]
@@ -219,10 +218,10 @@ def _owed(control: Control, card: Card) -> Batch:
     """A card that appears while a task runs on it (its ledger was rebuilt before its agent came) is booked at once."""
     return tuple(
         Take(task.id, (Share(card.uuid, WHOLE, card.memory_mib),))
-        for _, task in control.cluster.unfinished()
+        for _, task in control.cluster.work.unfinished()
         if card.uuid in task.cards
         and task.state in OCCUPYING
-        and card.uuid not in control.cluster.grants.get(task.id, {})
+        and card.uuid not in control.cluster.ledger.held_by(task.id)
     )[:1]
 
 

@@ -89,7 +89,7 @@ class Placer:
         cluster.waits = fresh
         if self.control.engine.capabilities.slot_objects:
             self.control.wake("reconcile")
-        cluster.versions["jobs"] += 1
+        cluster.changed.counts["jobs"] += 1
         if told and not self.control.engine.capabilities.hints_all:
             self.control.wake("observe")  # somebody waits now: an end that was not told of must not wait, too
         await self.control.writer.commit(tuple(self._waits(wait) for wait in told if cluster.task(wait.task)))

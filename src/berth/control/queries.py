@@ -20,7 +20,7 @@ async def resolve(control: Control, key: str) -> Job:
     cluster = control.cluster
     if key in cluster.jobs:
         return cluster.jobs[key]
-    named = [cluster.jobs[job_id] for job_id in cluster.names.get(key, ())]
+    named = list(cluster.work.named(key))
     named += [job for job in cluster.jobs.values() if job.engine_name == key and job not in named]
     live = [job for job in named if job.ended_at is None]
     if len(live) == 1 or (not live and len(named) == 1):

@@ -132,7 +132,7 @@ def _node_name(control: Control, seen: SlotObject | None, life: Life | None) -> 
 def _grants(control: Control, tasks: Sequence[Task]) -> Batch:
     """Book the cards that the tasks are seen to use; one that another live task has already is quarantined."""
     changes: list[Change] = []
-    booked = {uuid: ", ".join(held) for uuid, held in control.cluster.holders.items() if held}
+    booked = {uuid: ", ".join(held) for uuid, held in control.cluster.ledger.holders.items() if held}
     for task in tasks:
         if task.state not in OCCUPYING:
             continue

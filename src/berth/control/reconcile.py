@@ -37,7 +37,7 @@ class Reconciler:
             settled=self.control.calls.settled,
             cluster=self.control.settings.cluster_id,
             stacks=frozenset(name for name, stack in self.control.cluster.stacks.items() if not stack.removing),
-            superseded=self.control.cluster.superseded(),
+            superseded=self.control.cluster.work.services.superseded(),
             now=self.control.clock.now(),
             killed=self.control.killed,
         )
@@ -46,7 +46,7 @@ class Reconciler:
 
     def _wanted(self) -> list[tuple[Job, Task]]:
         cluster, look = self.control.cluster, self.control.look
-        wanted = {task.id: (job, task) for job, task in cluster.in_play()}
+        wanted = {task.id: (job, task) for job, task in cluster.work.in_play()}
         assert look is not None
         for task_id in {seen.task for seen in look.objects} | {life.task for life in look.lives}:
             task = cluster.task(task_id) if task_id not in wanted else None
@@ -144,7 +144,7 @@ class Reconciler:
             )  # fmt: skip
 
         def extra(task: Task) -> Batch:
-            held = control.cluster.grants.get(task.id, {})
+            held = control.cluster.ledger.held_by(task.id)
             left = tuple(card for card in held if card not in task.cards)
             return (PutAttempt(attempt_of(task)), *((Give(task.id, left),) if left else ()))
 

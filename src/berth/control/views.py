@@ -1,6 +1,6 @@
 """Takes the snapshot that a decision sees: frozen views of nodes that are rebuilt only where something changed."""
 
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.model.job import Job, Task
 from berth.model.lifecycle import QUEUED
 from berth.model.node import Node
@@ -15,11 +15,11 @@ class Views:
         self._views: dict[str, NodeView] = {}
         self._order: tuple[NodeView, ...] = ()
         self.for_names = False
-        cluster.stale_views |= cluster.nodes.keys()
+        cluster.changed.mark_nodes(*cluster.nodes)
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes by name, the order that breaks ties."""
-        stale, self._cluster.stale_views = self._cluster.stale_views, set()
+        stale = self._cluster.changed.take_nodes()
         for name in stale:
             node = self._cluster.nodes.get(name)
             if node is None:
@@ -32,7 +32,7 @@ class Views:
 
     def snapshot(self, now: float) -> Snapshot:
         """The cluster at this instant, with everything that waits in the order in which it is served."""
-        waiting = list(self._cluster.waiting.values())
+        waiting = list(self._cluster.work.waiting.values())
         jobs = self._cluster.jobs
         held = {task.id for task in waiting if self._cluster.name_held(jobs[task.job], task.slot)}
         self.for_names = bool(held)
@@ -40,16 +40,15 @@ class Views:
         return Snapshot(now, self.nodes(), tuple(sorted(candidates, key=lambda one: one.rank)))
 
     def _view(self, node: Node) -> NodeView:
-        cards = [self._cluster.cards[uuid] for uuid in self._cluster.node_cards.get(node.name, ())]
+        cards = [self._cluster.cards[uuid] for uuid in self._cluster.ledger.on_node(node.name)]
         views = tuple(
-            CardView(card, self._cluster.rooms[card.uuid], tuple(self._cluster.holders[card.uuid]))
+            CardView(card, self._cluster.ledger.rooms[card.uuid], tuple(self._cluster.ledger.holders[card.uuid]))
             for card in sorted(cards, key=lambda card: (card.index, card.uuid))
         )
-        booked = self._cluster.booked.get(node.name, (0, 0))
-        others = self._cluster.others_booked.get(node.name, (0, 0))
-        cpu = node.cpu_nano - booked[0] - others[0] if node.cpu_nano else None
-        memory = node.memory_bytes - booked[1] - others[1] if node.memory_bytes else None
-        return NodeView(node, views, cpu, memory, self._cluster.placed[node.name])
+        booked = self._cluster.booked.on(node.name)
+        cpu = node.cpu_nano - booked.cpu_nano if node.cpu_nano else None
+        memory = node.memory_bytes - booked.memory_bytes if node.memory_bytes else None
+        return NodeView(node, views, cpu, memory, self._cluster.booked.tasks[node.name])
 
 
 def candidate(job: Job, task: Task, name_held: bool = False) -> Candidate:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from berth.control.cluster import Cluster
+from berth.control.mirror.cluster import Cluster
 from berth.model.change import Batch
 from berth.ports import Store, StoreBroken
 

@@ -12,9 +12,9 @@ from berth.agent.link import InProcessLink
 from berth.api.app import create_app
 from berth.api.serve import Tls, serve
 from berth.control.agents import Agents
-from berth.control.mirror.cluster import Cluster
 from berth.control.context import Control, Settings
 from berth.control.loop import Loop
+from berth.control.mirror.cluster import Cluster
 from berth.dockerapi.address import find
 from berth.main.choose import Chosen, choose
 from berth.main.clock import SystemClock

@@ -61,7 +61,7 @@ async def deploy(
 async def _deployed(room: Room, actor: Actor, data: Deploy, loaded: LoadedStack) -> Response[bytes]:
     cluster = room.control.cluster
     known = data.name in cluster.stacks
-    before = {job.id: job for job in cluster.stack_jobs(data.name)}
+    before = {job.id: job for job in cluster.work.services.of(data.name)}
     jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth)
     answer = views.Deployment(
         name=data.name,
@@ -89,7 +89,7 @@ async def stacks(room: Here, limit: Limit = PAGE, cursor: Cursor = None) -> Resp
 
 def _stack(room: Room, name: str) -> views.Stack:
     cluster = room.control.cluster
-    jobs = cluster.stack_jobs(name)
+    jobs = cluster.work.services.of(name)
     tasks = [task for job in jobs for task in show.tasks_of(cluster, job)]
     stack = cluster.stacks[name]
     return views.Stack(
@@ -107,7 +107,7 @@ def _stack(room: Room, name: str) -> views.Stack:
 async def stack(room: Here, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response[bytes]:
     """One job per service, the newest of each name."""
     cluster = room.control.cluster
-    jobs = cluster.stack_jobs(name)
+    jobs = cluster.work.services.of(name)
     if not jobs and name not in cluster.stacks:
         raise NotFound.of("no-such-stack", f"there is no stack {name}.", "List them: berth stack ls")
     chosen, following = page_of(jobs, lambda job: (job.name,), limit, cursor, NameKey)

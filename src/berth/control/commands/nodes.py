@@ -94,8 +94,8 @@ async def _recount(control: Control, node: Node, count: str) -> None:
     labels = {**node.all_labels, "gpu.count": count, "gpu.free": count}
     labels.pop("gpu.cards", None)
     wanted = {card.uuid: card for card in declared(node.name, labels).cards}
-    have = control.cluster.node_cards.get(node.name, set())
-    held = sorted(uuid for uuid in have - wanted.keys() if control.cluster.holders[uuid])
+    have = control.cluster.ledger.on_node(node.name)
+    held = sorted(uuid for uuid in have - wanted.keys() if control.cluster.ledger.holders[uuid])
     if held:
         raise Refused.of(
             "label-count-held",
@@ -105,7 +105,7 @@ async def _recount(control: Control, node: Node, count: str) -> None:
     await change_facts(
         control,
         lambda: (
-            *(DropCard(uuid) for uuid in sorted(have - wanted.keys()) if not control.cluster.holders[uuid]),
+            *(DropCard(uuid) for uuid in sorted(have - wanted.keys()) if not control.cluster.ledger.holders[uuid]),
             *(PutCard(card) for uuid, card in wanted.items() if uuid not in have),
         ),
     )
@@ -120,7 +120,7 @@ async def drain(
     fields = {"drain": reason, "drain_grace_s": grace_s}
     node = await _put(control, actor, name, "drained", **fields)
     if move:
-        for _, task in list(control.cluster.unfinished()):
+        for _, task in list(control.cluster.work.unfinished()):
             if task.node == name and task.state in ("starting", "running"):
                 await stop_task(control, task.id, "move")
     return node
@@ -156,14 +156,14 @@ async def remove(control: Control, actor: Actor, name: str) -> Node:
     """Forget a node that the engine no longer has. Raises Refused while it is there or holds work."""
     must_be_admin(actor, "remove a node")
     node = _node(control, name)
-    uuids = control.cluster.node_cards.get(name, set())
+    uuids = control.cluster.ledger.on_node(name)
     if not node.gone and node.up:
         raise Refused.of(
             "node-alive",
             f"node {name} is part of the engine and answers.",
             f"Take it out of the engine first (Swarm: docker node rm {name})",
         )
-    if any(control.cluster.holders[uuid] for uuid in uuids) and not node.fence:
+    if any(control.cluster.ledger.holders[uuid] for uuid in uuids) and not node.fence:
         raise Refused.of(
             "node-holds-work", f"cards of {name} are held by work.", f"berth node fence {name} --reason 'it is off'"
         )
