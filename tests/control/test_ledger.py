@@ -240,13 +240,15 @@ async def test_a_lost_database_is_rebuilt_before_the_first_grant() -> None:
         await first.submit(gpus=2, name="train")
         await first.submit(gpus=1, name="train")
         await first.settle()
-        before = {task.id: (task.state, task.attempt, task.cards) for _, task in first.control.cluster.work.unfinished()}
+        unfinished = first.control.cluster.work.unfinished()
+        before = {task.id: (task.state, task.attempt, task.cards) for _, task in unfinished}
         names = {one.engine_name for one in first.control.cluster.jobs.values()}
         engine, clock = first.engine, first.clock
     async with bench(make_store("memory:"), engine, clock) as second:
         late = await second.submit(gpus=4)
         await second.settle()
-        found = {task.id: (task.state, task.attempt, task.cards) for _, task in second.control.cluster.work.unfinished()}
+        unfinished = second.control.cluster.work.unfinished()
+        found = {task.id: (task.state, task.attempt, task.cards) for _, task in unfinished}
         assert before.items() <= found.items()
         assert second.task(late).state == "waiting"
         assert second.free() == 3

@@ -13,12 +13,14 @@ from berth.model.change import (
     Batch,
     Change,
     DropCard,
+    DropFile,
     DropNode,
     DropStack,
     DropToken,
     Give,
     Note,
     PutCard,
+    PutFile,
     PutJob,
     PutNode,
     PutStack,
@@ -31,6 +33,7 @@ from berth.model.event import Event
 from berth.model.job import Job, Stack, Task
 from berth.model.node import Node
 from berth.model.plan import Wait
+from berth.model.stored import KeptFile
 from berth.model.token import Token
 from berth.ports import Loaded
 
@@ -51,6 +54,7 @@ class Cluster:
         self.nodes: dict[str, Node] = {}
         self.stacks: dict[str, Stack] = {stack.name: stack for stack in loaded.stacks}
         self.tokens: dict[str, Token] = {token.hash: token for token in loaded.tokens}
+        self.files: dict[str, KeptFile] = {file.id: file for file in loaded.files}
         self.ledger = Ledger(self.changed)
         self.work = Work(self.ledger.grants, self.stacks, self.changed)
         self.booked = Booked(self.changed)
@@ -113,6 +117,10 @@ class Cluster:
                 self.ledger.drop_card(uuid)
             case PutStack() | DropStack() | PutToken() | DropToken():
                 self._apply_name(change)
+            case PutFile(file=file):
+                self.files[file.id] = file
+            case DropFile(id=file_id):
+                self.files.pop(file_id, None)
             case _:
                 pass  # attempts and remembered answers are read from the store only
 
