@@ -16,12 +16,37 @@ volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
     ("service", "code", "line", "column", "hint"),
     [
         # keys
-        ("ports: ['80:80']", "key-not-carried", 4, 5, "later version"),
-        ("cap_add: [A]", "key-not-carried", 4, 5, "later version"),
+        ("profiles: [a]", "key-not-carried", 4, 5, "later version"),
+        ("annotations: {a: b}", "key-not-carried", 4, 5, "later version"),
         ("mem_limit: 1g", "key-not-carried", 4, 5, "deploy.resources.limits.memory"),
-        ("deploy: {mode: global}", "key-not-carried", 4, 20, "replicated"),
-        ("deploy: {update_config: {parallelism: 1}}", "key-not-carried", 4, 14, "later version"),
-        ("deploy: {placement: {preferences: []}}", "key-not-carried", 4, 26, "later version"),
+        ("deploy: {mode: global, replicas: 2}", "replicas-of-global", 4, 38, "Remove replicas"),
+        ("deploy: {endpoint_mode: vips}", "bad-value", 4, 29, "dnsrr"),
+        ("deploy: {update_config: {order: first}}", "bad-value", 4, 37, "start-first"),
+        ("deploy: {update_config: {failure_action: stop}}", "bad-value", 4, 46, "rollback"),
+        ("deploy: {update_config: {max_failure_ratio: 1.5}}", "bad-value", 4, 49, "0.25"),
+        ("deploy: {update_config: {paralelism: 1}}", "unknown-key", 4, 30, "parallelism"),
+        ("deploy: {placement: {preferences: [node.labels.zone]}}", "wrong-type", 4, 40, "spread"),
+        # what is around the processes
+        ("cap_add: ['a b']", "bad-value", 4, 16, "NET_ADMIN"),
+        ("sysctls: 5", "wrong-type", 4, 14, "{NAME: value}"),
+        ("ulimits: {nofile: many}", "wrong-type", 4, 23, "whole number"),
+        ("ulimits: {no_file: 1}", "bad-value", 4, 15, "nofile"),
+        ("ulimits: {nofile: {soft: 1}}", "bad-value", 4, 23, "hard"),
+        ("extra_hosts: [a]", "bad-value", 4, 19, "name:10.0.0.1"),
+        ("extra_hosts: ['a:b']", "bad-value", 4, 20, "name:10.0.0.1"),
+        ("logging: {drive: json-file}", "unknown-key", 4, 15, "driver"),
+        ("oom_score_adj: 2000", "out-of-range", 4, 20, "oom_score_adj"),
+        # ports
+        ("ports: [web]", "bad-port", 4, 13, "8080:80"),
+        ("ports: ['80:0']", "bad-port", 4, 14, "8080:80"),
+        ("ports: ['70000:80']", "bad-port", 4, 14, "8080:80"),
+        ("ports: ['80-82:80-81']", "bad-port", 4, 14, "one length"),
+        ("ports: ['80:80/icmp']", "bad-port", 4, 14, "tcp"),
+        ("ports: ['host:80:80']", "bad-port", 4, 14, "8080:80"),
+        ("ports: [{published: 80}]", "bad-port", 4, 13, "target"),
+        ("ports: [{target: 80, mode: open}]", "bad-port", 4, 32, "mode: host"),
+        ("ports: [{target: 80, protcol: udp}]", "unknown-key", 4, 26, "protocol"),
+        ("ports: '80:80'", "wrong-type", 4, 13, "[80:80]"),
         ("x-berth: {queue: a}", "key-not-carried", 4, 15, "later version"),
         ("x-berth: {tme: 2h}", "unknown-key", 4, 15, "time"),
         ("enviroment: [A=1]", "unknown-key", 4, 5, "environment"),
@@ -31,7 +56,7 @@ volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
         ("deploy: {x-berth: {}}", "unknown-key", 4, 14, "top of the file"),
         ("deploy: {resources: {limit: {}}}", "unknown-key", 4, 26, "limits"),
         ("healthcheck: {tests: a}", "unknown-key", 4, 19, "test"),
-        ("networks: {default: {ipv4_address: 1.2.3.4}}", "key-not-carried", 4, 26, "later"),
+        ("networks: {default: {priority: 5}}", "key-not-carried", 4, 26, "later"),
         ("volumes: [{type: bind, source: /a, target: /b, bnd: {}}]", "unknown-key", 4, 52, "bind"),
         # kinds of values
         ("environment: {A: true}", "wrong-type", 4, 22, 'A: "true"'),
@@ -77,7 +102,11 @@ volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
         ("volumes: ['/a:/b:wat']", "bad-mount", 4, 16, "ro"),
         ("volumes: ['~/a:/b']", "bad-mount", 4, 16, "whole path"),
         ("volumes: ['./a:/b']", "bad-mount", 4, 16, "whole path"),
-        ("volumes: [{type: npipe, source: a, target: /b}]", "bad-mount", 4, 22, "bind"),
+        ("volumes: [{type: pipe, source: a, target: /b}]", "bad-mount", 4, 22, "bind"),
+        ("volumes: [{type: image, source: a, target: /b}]", "bad-mount", 4, 5, "image"),
+        ("volumes: [{type: bind, source: /a, target: /b, consistency: x}]", "bad-mount", 4, 65, "cached"),
+        ("volumes: ['/a:/b:nocopy']", "bad-mount", 4, 16, "/host/path"),
+        ("volumes: ['v:/b:rslave']", "bad-mount", 4, 16, "/host/path"),
         ("volumes: [{type: bind, target: /b}]", "bad-mount", 4, 15, "source"),
         ("volumes: [{type: tmpfs, source: a, target: /b}]", "bad-mount", 4, 37, "source"),
         ("volumes: [{type: bind, source: /a, target: /b, tmpfs: {}}]", "bad-mount", 4, 52, "tmpfs"),
@@ -269,13 +298,48 @@ def test_a_mistake_beside_a_refusal_is_bad_input() -> None:
 @pytest.mark.parametrize(
     ("service", "field"),
     [
-        ("hostname: 'h{{.Task.Slot}}'", "services.web.hostname"),
-        ("environment: {RANK: '{{ .Task.Slot }}'}", "services.web.environment.RANK"),
-        ("volumes: ['/data/{{.Service.Name}}:/d']", "services.web.volumes.0"),
+        ("hostname: 'h{{if .Task.Slot}}a{{end}}'", "services.web.hostname"),
+        ("environment: {RANK: '{{ printf \"%s\" .Task.Slot }}'}", "services.web.environment.RANK"),
+        ("environment: {A: '{{index .Service.Labels \"missing\"}}'}", "services.web.environment.A"),
     ],
 )
-def test_templates_that_only_swarm_expands_rightly(service: str, field: str) -> None:
+def test_placeholders_that_only_swarm_can_fill_in(service: str, field: str) -> None:
     (problem,) = problems(wrap(CARDS + service))
     assert (problem.code, problem.field, problem.line) == ("template-not-carried", field, 6)
     assert load(wrap(service)).drafts[0].native
-    assert load(wrap(CARDS + "hostname: '{{.Node.Hostname}}'")).drafts
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        "hostname: 'h{{.Task.Slot}}-{{.Node.Hostname}}'",
+        "environment: {RANK: '{{ .Task.Slot }}', N: '{{.Task.Name}}', S: '{{.Service.Name}}'}",
+        "volumes: ['/data/{{.Service.Name}}/{{.Task.Slot}}:/d']",
+        "environment: {A: '{{index .Service.Labels \"com.docker.stack.namespace\"}}'}",
+    ],
+)
+def test_placeholders_that_berth_fills_in(service: str) -> None:
+    assert not load(wrap(CARDS + service)).drafts[0].native
+
+
+def test_a_label_cannot_smuggle_a_path_into_a_mount() -> None:
+    labels = "deploy: {labels: {dir: /dev/nvidia0}}\n"
+    with pytest.raises(Refused):
+        load(wrap(labels + """volumes: ['/{{index .Service.Labels "dir"}}:/x']"""), facts=ADMIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "field"),
+    [("{file: a, registry: b}", "bad-value", "registry"), ("{config: c}", "undefined-config", "config")],
+)
+def test_a_credential_spec(text: str, code: str, field: str) -> None:
+    (problem,) = problems(wrap(f"credential_spec: {text}"))
+    assert (problem.code, problem.field) == (code, f"services.web.credential_spec.{field}")
+
+
+@pytest.mark.parametrize("name", ["ALL", "SYS_ADMIN", "cap_mknod"])
+def test_capabilities_that_open_cards(name: str) -> None:
+    with pytest.raises(Refused) as caught:
+        load(wrap(CARDS + f"cap_add: [{name}]"))
+    assert caught.value.problems[0].code == "privileged-with-cards"
+    assert load(wrap(f"cap_add: [{name}]")).drafts[0].native

@@ -4,9 +4,24 @@ from typing import Any
 
 import pytest
 
+from berth.compose import Facts
 from berth.model.job import Network, Volume
-from berth.model.spec import FileRef, Healthcheck, Limits, Mount, NetworkUse, Restart
-from tests.compose.loading import load, one, wrap
+from berth.model.spec import (
+    Credential,
+    FileRef,
+    Healthcheck,
+    Limits,
+    Logging,
+    Mount,
+    NetworkUse,
+    Port,
+    Restart,
+    Rollout,
+    Spread,
+    Surroundings,
+    Ulimit,
+)
+from tests.compose.loading import load, one, read_constraint, wrap
 
 OURS = {"com.docker.stack.namespace": "st"}
 S = 10**9
@@ -43,8 +58,9 @@ VOLUMES = (
         ("tty: true", "tty", True),
         ("stdin_open: true", "stdin_open", True),
         ("read_only: yes", "read_only", True),
-        ("shm_size: 1.5g", "shm_bytes", 3 * 2**29),
-        ("shm_size: 64", "shm_bytes", 64),
+        ("shm_size: 1.5g\ngpus: 1", "shm_bytes", 3 * 2**29),
+        ("shm_size: 64\ngpus: 1", "shm_bytes", 64),
+        ("shm_size: 64", "shm_bytes", 0),
         ("x-berth: {time: 2h}", "time_limit_s", 7200.0),
         ("x-other: {a: b}", "time_limit_s", None),
         ("healthcheck: {test: curl -f x}", "healthcheck", Healthcheck(test=("CMD-SHELL", "curl -f x"))),
@@ -56,7 +72,7 @@ VOLUMES = (
         ("deploy: {resources: {limits: {cpus: '1.5', memory: 512M, pids: 100}}}", "limits",
          Limits(1_500_000_000, 2**29, 100)),
         ("deploy: {resources: {limits: {cpus: 0.25, memory: 1gib}}}", "limits", Limits(250_000_000, 2**30)),
-        ("deploy: {resources: {limits: {pids: -1}}}", "limits", Limits()),
+        ("deploy: {resources: {limits: {pids: -1}}}", "limits", Limits(pids=-1)),
         ("", "restart", Restart(condition="any")),
         ("deploy: {restart_policy: {}}", "restart", Restart(condition="any")),
         ("deploy: {restart_policy: {condition: none}}", "restart", Restart()),
@@ -66,11 +82,76 @@ VOLUMES = (
         ("restart: always", "restart", Restart(condition="any")),
         ("restart: on-failure:4", "restart", Restart(condition="on-failure", max_attempts=4)),
         ("restart: 'no'", "restart", Restart(condition="any")),
+        ("environment: {A1: x, A: y}", "env", (("A1", "x"), ("A", "y"))),
+        ("ports: ['8080:80', 443, '53:53/udp']", "ports",
+         (Port(target=443), Port(target=53, published=53, protocol="udp"), Port(target=80, published=8080))),
+        ("ports: ['8000-8002:80-82']", "ports",
+         tuple(Port(target=80 + n, published=8000 + n) for n in range(3))),
+        ("ports: ['8000-8001:80/TCP', '0.0.0.0:1:1']", "ports",
+         (Port(target=1, published=1), Port(target=80, published=8000), Port(target=80, published=8001))),
+        ("ports: [{target: 80, published: 8080, protocol: udp, mode: host}]", "ports",
+         (Port(target=80, published=8080, protocol="udp", mode="host"),)),
+        ("deploy: {mode: global}", "mode", "global"),
+        ("deploy: {mode: replicated-job, replicas: 3}", "mode", "replicated-job"),
+        ("deploy: {endpoint_mode: DNSRR}", "endpoint_mode", "dnsrr"),
+        ("deploy: {update_config: {}}", "update", Rollout()),
+        ("deploy: {rollback_config: {parallelism: 0, delay: 10s, failure_action: continue, monitor: 1m, "
+         "max_failure_ratio: 0.25, order: start-first}}", "rollback",
+         Rollout(parallelism=0, delay_s=10.0, failure_action="continue", monitor_s=60.0, max_failure_ratio=0.25,
+                 order="start-first")),
+        ("deploy: {placement: {preferences: [{spread: node.labels.a}, {spread: node.labels.b}], "
+         "max_replicas_per_node: 2}}", "spread", Spread(("node.labels.a", "node.labels.b"), 2)),
+        ("deploy: {resources: {limits: {}}, restart_policy: {window: 0s}}", "explicit", ("limits", "restart.window")),
     ],
 )  # fmt: skip
 def test_carried(service: str, field: str, value: Any) -> None:
     known = {"N": None} if "N:" in service else {}
     assert getattr(one(service, variables=known).spec, field) == value
+
+
+@pytest.mark.parametrize(
+    ("service", "field", "value"),
+    [
+        ("cap_add: [net_admin, CAP_SYS_TIME, NET_ADMIN]", "cap_add", ("CAP_NET_ADMIN", "CAP_SYS_TIME")),
+        ("cap_add: [NET_ADMIN]\ncap_drop: [net_admin, CHOWN]", "cap_drop", ("CAP_CHOWN",)),
+        ("cap_drop: [CHOWN, all]", "cap_drop", ("ALL",)),
+        ("sysctls: [net.core.somaxconn=1024]", "sysctls", {"net.core.somaxconn": "1024"}),
+        ("sysctls: {net.core.somaxconn: 1024}", "sysctls", {"net.core.somaxconn": "1024"}),
+        ("ulimits: {nproc: 65535, nofile: {soft: 20000, hard: '40000'}, memlock: -1}", "ulimits",
+         (Ulimit("memlock", -1, -1), Ulimit("nofile", 20000, 40000), Ulimit("nproc", 65535, 65535))),
+        ("dns: 8.8.8.8", "dns", ("8.8.8.8",)),
+        ("dns: [8.8.8.8, 9.9.9.9]", "dns", ("8.8.8.8", "9.9.9.9")),
+        ("dns_search: a.example", "dns_search", ("a.example",)),
+        ("dns_opt: [use-vc]", "dns_options", ("use-vc",)),
+        ("extra_hosts: ['b:10.0.0.2', 'a=10.0.0.1', 'v6:[::1]', 'g:host-gateway', 'w:::1']", "hosts",
+         (("b", "10.0.0.2"), ("a", "10.0.0.1"), ("v6", "::1"), ("g", "host-gateway"), ("w", "::1"))),
+        ("extra_hosts: {b: 10.0.0.2, a: 10.0.0.1}", "hosts", (("a", "10.0.0.1"), ("b", "10.0.0.2"))),
+        ("logging: {driver: syslog, options: {max-file: 3, tag: }}", "logging",
+         Logging("syslog", {"max-file": "3", "tag": ""})),
+        ("logging: {}", "logging", Logging()),
+        ("credential_spec: {file: c.json}", "credential", Credential(file="c.json")),
+        ("isolation: hyperv", "isolation", "hyperv"),
+        ("oom_score_adj: -500", "oom_score_adj", -500),
+    ],
+)  # fmt: skip
+def test_around_the_processes(service: str, field: str, value: Any) -> None:
+    assert getattr(one(service).spec.around, field) == value
+
+
+def test_what_only_a_single_hosts_containers_can_have() -> None:
+    text = wrap("tmpfs: [/run, '/tmp:size=64m']\nipc: host\nshm_size: 1g")
+    swarm, host = load(text), load(text, facts=Facts(read_constraint, native=False, host=True))
+    assert [warning.field.rpartition(".")[2] for warning in swarm.warnings] == ["tmpfs", "ipc", "shm_size"]
+    assert swarm.drafts[0].spec.around == Surroundings()
+    assert host.drafts[0].spec.around == Surroundings(tmpfs=("/run", "/tmp:size=64m"), ipc="host")
+    assert host.drafts[0].spec.shm_bytes == 2**30
+    assert not host.warnings
+
+
+def test_a_credential_spec_is_a_config_that_is_not_mounted() -> None:
+    (draft,) = load(wrap("credential_spec: {config: c}\nconfigs: [c]") + SECRETS).drafts
+    assert draft.spec.around.credential == Credential(config="c")
+    assert draft.spec.configs == (FileRef(source="c", target="c"), FileRef(source="c", target="", runtime=True))
 
 
 def test_reservations() -> None:
@@ -96,6 +177,7 @@ def test_replicas(service: str, replicas: int) -> None:
          (Network(name="ext", external=True), Network(name="st_n"))),
         ("networks: [old]", (NetworkUse("real"),), (Network(name="real", external=True),)),
         ("networks: [named]", (NetworkUse("full"),), (Network(name="full"),)),
+        ("networks: {n: {driver_opts: {a: 1}}}", (NetworkUse("st_n", (), {"a": "1"}),), (Network(name="st_n"),)),
     ],
 )  # fmt: skip
 def test_networks(uses: str, networks: object, created: object) -> None:
@@ -150,6 +232,15 @@ def test_a_network_in_full() -> None:
         ("{type: volume, target: /b}", Mount(kind="volume", target="/b")),
         ("{type: tmpfs, target: /b, tmpfs: {size: 1m}}", Mount(kind="tmpfs", target="/b", tmpfs_bytes=2**20)),
         ("{type: tmpfs, target: /b}", Mount(kind="tmpfs", target="/b")),
+        ("{type: tmpfs, target: /b, tmpfs: {}}", Mount(kind="tmpfs", target="/b", bare=True)),
+        ("{type: volume, source: v, target: /b, volume: {subpath: a/b}}",
+         Mount(kind="volume", source="st_v", target="/b", labels=OURS, subpath="a/b")),
+        ("{type: bind, source: /a, target: /b, consistency: cached}",
+         Mount(kind="bind", source="/a", target="/b", consistency="cached")),
+        ("{type: npipe, source: '//./pipe/a', target: '//./pipe/b'}",
+         Mount(kind="npipe", source="//./pipe/a", target="//./pipe/b")),
+        ("{type: cluster, source: 'group:g', target: /b}", Mount(kind="cluster", source="group:g", target="/b")),
+        ("{type: cluster, source: e, target: /b}", Mount(kind="cluster", source="e", target="/b")),
     ],
 )  # fmt: skip
 def test_mounts(mount: str, expected: Mount) -> None:

@@ -4,11 +4,13 @@ from berth.compose import Facts, Reading
 from berth.core.constraints import BadConstraint, is_swarm_only, parse
 from berth.model.errors import Problem
 from berth.model.token import Actor
+from berth.ports import Capabilities
 
 
-def facts_for(actor: Actor) -> Facts:
-    """What the loader must know to parse for this caller."""
-    return Facts(constraint=read_constraint, admin=actor.role == "admin")
+def facts_for(actor: Actor, engine: Capabilities) -> Facts:
+    """What the loader must know to parse for this caller and this engine."""
+    admin = actor.role == "admin"
+    return Facts(constraint=read_constraint, admin=admin, native=engine.native, host=engine.container_keys)
 
 
 def read_constraint(text: str) -> Reading | Problem:

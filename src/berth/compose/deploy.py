@@ -1,6 +1,6 @@
 """The `deploy` part of a service: replicas, placement, resources, restarts; cards and service put it together."""
 
-from typing import get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -10,8 +10,9 @@ from berth.compose.facts import Facts
 from berth.compose.fields import Fields
 from berth.compose.report import Report
 from berth.compose.text import Place
+from berth.compose.tree import Mapping
 from berth.model.errors import Problem
-from berth.model.spec import Limits, Restart, RestartCondition
+from berth.model.spec import Limits, Restart, RestartCondition, ServiceMode, Spread
 
 MOST_REPLICAS = 10_000
 MOST_CONSTRAINTS = 100
@@ -24,6 +25,7 @@ _SHORT: dict[str, RestartCondition | None] = {
     "unless-stopped": "any",
     "on-failure": "on-failure",
 }
+MODES: dict[str, ServiceMode] = {word: word for word in get_args(ServiceMode)}
 CONDITIONS: dict[str, RestartCondition] = {word: word for word in get_args(RestartCondition)}
 
 
@@ -35,16 +37,47 @@ class Constraints(msgspec.Struct):
     free: Ask | None = None
 
 
+def mode(deploy: Fields) -> ServiceMode:
+    """How many tasks a service has: so many, one per node, and whether they are to end (jobs)."""
+    word = deploy.text("mode") or "replicated"
+    if word not in MODES:
+        deploy.wrong("mode", "bad-value", f"mode: {word[:40]} does not exist.", f"Write one of: {', '.join(MODES)}")
+    if word in ("global", "global-job") and deploy.node("replicas") is not None:
+        message = f"mode: {word} runs one task on every node that fits; replicas contradicts it."
+        deploy.wrong("replicas", "replicas-of-global", message, "Remove replicas, or write mode: replicated")
+    return MODES.get(word, "replicated")
+
+
 def replicas(deploy: Fields) -> int:
-    """The number of slots. Only `mode: replicated` is carried."""
-    mode = deploy.text("mode") or "replicated"
-    if mode in ("global", "global-job", "replicated-job"):
-        hint = "Write mode: replicated with replicas: N" if "job" not in mode else "Use berth submit for jobs."
-        deploy.wrong("mode", "key-not-carried", f"mode: {mode} is not carried yet.", hint)
-    elif mode != "replicated":
-        deploy.wrong("mode", "bad-value", f"mode: {mode[:40]} does not exist.", "Write mode: replicated")
+    """The number of slots; 1 where the file does not say it."""
     found = deploy.whole("replicas", 0, MOST_REPLICAS)
     return 1 if found is None else found
+
+
+def endpoint_mode(deploy: Fields) -> Literal["", "vip", "dnsrr"]:
+    """Whether the service has one address of its own (vip) or its name resolves to those of its tasks (dnsrr)."""
+    match deploy.text("endpoint_mode").lower():
+        case "":
+            return ""
+        case "vip":
+            return "vip"
+        case "dnsrr":
+            return "dnsrr"
+        case word:
+            message = f"endpoint_mode: {word[:40]} does not exist."
+            deploy.wrong("endpoint_mode", "bad-value", message, "Write endpoint_mode: vip, or endpoint_mode: dnsrr")
+            return ""
+
+
+def spread(placement: Fields) -> Spread:
+    """What the file says of sharing tasks out over nodes."""
+    over = []
+    for path, node in placement.rows("preferences"):
+        if not isinstance(node, Mapping):
+            placement.mistyped(node, path, "{spread: node.labels.zone}")
+            continue
+        over.append(Fields(node, path, placement.report, keys.PREFERENCE).text("spread"))
+    return Spread(tuple(over), placement.whole("max_replicas_per_node") or 0)
 
 
 def constraints(texts: tuple[tuple[str, Place | None], ...], field: str, facts: Facts, report: Report) -> Constraints:
@@ -97,7 +130,7 @@ def limits(resources: Fields) -> Limits:
     return Limits(
         cpu_nano=table.measured("cpus", units.nano_cpus) or 0,
         memory_bytes=table.measured("memory", units.size) or 0,
-        pids=max(0, table.whole("pids", -1) or 0),
+        pids=table.whole("pids", -1) or 0,
     )
 
 

@@ -21,8 +21,11 @@ class Facts(msgspec.Struct, frozen=True):
     """`constraint` reads one text of the constraint language: a Reading, or the Problem with it.
 
     Of the problem only `message`, `hint` and `column` (from 1, in the text) are used. `admin`: may have what opens
-    the host, such as a mount of the engine's socket, in services without cards.
+    the host, such as a mount of the engine's socket, in services without cards. `native`: the engine itself places
+    services without cards. `host`: it is a single Docker host, whose containers take what services cannot.
     """
 
     constraint: Callable[[str], Reading | Problem]
     admin: bool = False
+    native: bool = True
+    host: bool = False

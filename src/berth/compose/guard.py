@@ -9,6 +9,7 @@ from berth.compose.cards import VISIBLE
 from berth.compose.fields import Fields, Var
 from berth.compose.report import Report
 from berth.compose.text import Place
+from berth.model import templated
 from berth.model.spec import Mount
 
 _SOCKETS = tuple(
@@ -24,9 +25,14 @@ _DETOUR = re.compile(r"\A(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd))+(?=/|$)")
 _CARD_NODES = re.compile(r"/dev|/dev/(?:nvidia.*|kfd|dri)(?:/.*)?|/proc/driver/nvidia(?:/.*)?")
 _LISTS = ("/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
 _TAKEN_OUT = re.compile(r"DOCKER_RESOURCE_.*|AMD_VISIBLE_DEVICES|NVIDIA_MIG_(?:CONFIG|MONITOR)_DEVICES")
-_TEMPLATE = re.compile(r"\{\{[^{}]*\.(?:Task|Service)\b[^{}]*\}\}")
-_PLAIN = re.compile(r"\{\{\s*\.(?:Node\.(?:ID|Hostname)|Service\.(?:ID|Name)|Task\.(?:ID|Name|Slot))\s*\}\}")
-"""Templates whose values hold no slash; any other could spell a path or a name past this guard."""
+_SLASHLESS = dict.fromkeys(
+    (
+        "Node.ID", "Node.Hostname", "Node.Platform.OS", "Node.Platform.Architecture", "Service.ID", "Service.Name",
+        "Task.ID", "Task.Name", "Task.Slot",
+    ),
+    "x",
+)  # fmt: skip
+"""Placeholders whose values hold no slash; one that is not known could spell a path or a name past this guard."""
 _ASK = (
     "Ask for a number of cards (a stack file: deploy.resources.reservations.devices, a job: gpus); Berth puts them in."
 )
@@ -66,12 +72,20 @@ def labels(pairs: Mapping[str, Var], report: Report) -> dict[str, str]:
     return {name: var.value or "" for name, var in pairs.items()}
 
 
-def mounts(found: Iterable[Mounted], cards: bool, admin: bool, report: Report) -> None:
-    """Note mounts that give cards (always), or the engine's socket (with cards, or to anybody but an admin)."""
+def mounts(
+    found: Iterable[Mounted], cards: bool, admin: bool, report: Report, labels: Mapping[str, str] | None = None
+) -> None:
+    """Note mounts that give cards (always), or the engine's socket (with cards, or to anybody but an admin).
+
+    `labels` are the service's own, which placeholders can name.
+    """
+    values = {**_SLASHLESS, **templated.label_values(labels or {})}
     for one in found:
         for text in (one.mount.source, one.mount.target, *one.mount.driver_opts.values()):
-            _no_hidden_text(text, one.place, one.field, report)
-        target, host = _clean(one.mount.target), _clean(_DETOUR.sub("/", _clean(one.host), 1) if one.host else "")
+            _no_hidden_text(templated.expand(text, values), one.place, one.field, report)
+        opened = templated.expand(one.host, values)
+        target = _clean(templated.expand(one.mount.target, values))
+        host = _clean(_DETOUR.sub("/", _clean(opened), 1) if opened else "")
         if any(_inside(target, root) for root in _LISTS):
             message = f"a mount at {target[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
             report.refuse(one.place, "mount-of-cards", message, _ASK, one.field)
@@ -94,15 +108,19 @@ def targets(paths: Iterable[tuple[str, Place | None, str]], report: Report) -> N
             report.refuse(place, "mount-of-cards", message, _ASK, field)
 
 
-def templates(service: Fields, env: Mapping[str, Var], found: Iterable[Mounted]) -> None:
-    """Note templates of task and service in services that Berth places: each slot is a service there, its slot 1."""
+def templates(service: Fields, env: Mapping[str, Var], found: Iterable[Mounted], labels: Mapping[str, str]) -> None:
+    """Note placeholders that Berth cannot fill in, in services that it places: each slot is a service of its own there.
+
+    What speaks of nodes alone is left to Swarm.
+    """
+    values = {**_SLASHLESS, **templated.label_values(labels)}
     hostname = Var(service.text("hostname"), service.at("hostname"), service.field("hostname"))
     mounted = [Var(one.mount.source, one.place, one.field) for one in found]
     for var in (hostname, *env.values(), *mounted):
-        template = _TEMPLATE.search(var.value or "")
-        if template:
-            message = f"the template {template[0]} is not carried yet in services that Berth places."
-            hint = "Write the value out, or leave the service to Swarm: no cards, and only Swarm's own constraints."
+        strange = templated.left(templated.expand(var.value or "", values))
+        if ".Task" in strange or ".Service" in strange:
+            message = f"the placeholder {strange[:80]} cannot be filled in for a service that Berth places."
+            hint = "Write {{.Task.Slot}}, {{.Service.Name}} or a label that the service has, or write the value out."
             service.report.wrong(var.place, "template-not-carried", message, hint, var.field)
 
 
@@ -129,7 +147,7 @@ def privileges(service: Fields, cards: bool) -> None:
 
 def _no_hidden_text(text: str, place: Place | None, field: str, report: Report) -> None:
     """Refuse what Swarm would turn into other text than was looked at here."""
-    if "{{" in _PLAIN.sub("", text):
+    if "{{" in text:
         message = f"'{text[:80]}' holds a template that could stand for any path or name."
         report.wrong(place, "template-not-carried", message, "Write the value out.", field)
 

@@ -55,13 +55,14 @@ SERVICE = Section(
             "image", "command", "entrypoint", "environment", "env_file", "user", "group_add", "secrets", "configs",
             "networks", "volumes", "healthcheck", "hostname", "working_dir", "labels", "stop_grace_period",
             "stop_signal", "init", "tty", "stdin_open", "read_only", "shm_size", "deploy", "runtime", "gpus",
-            "restart", "privileged", "devices", "x-berth",
+            "restart", "privileged", "devices", "x-berth", "ports", "cap_add", "cap_drop", "sysctls", "ulimits", "dns",
+            "dns_search", "dns_opt", "tmpfs", "ipc", "extra_hosts", "logging", "credential_spec", "isolation",
+            "oom_score_adj",
         )
     ),
     _later(
-        "ports", "cap_add", "cap_drop", "sysctls", "ulimits", "dns", "dns_search", "tmpfs", "extra_hosts", "logging",
-        "credential_spec", "isolation", "oom_score_adj", "annotations", "attach", "blkio_config", "cgroup",
-        "cgroupns_mode", "device_cgroup_rules", "dns_opt", "label_file", "oom_kill_disable", "platform",
+        "annotations", "attach", "blkio_config", "cgroup", "device_cgroup_rules", "label_file", "oom_kill_disable",
+        "platform",
         "post_start", "pre_stop", "provider", "pull_policy", "storage_opt", "use_api_socket", "uts", "volumes_from",
         "models", "develop", "profiles",
         extends="Write the other service's keys out, or use an anchor: <<: *name",
@@ -73,8 +74,8 @@ SERVICE = Section(
     ),
     {
         **_ignored(
-            "build", "cgroup_parent", "domainname", "external_links", "ipc", "links", "mac_address", "network_mode",
-            "pid", "security_opt", "userns_mode",
+            "build", "cgroup_parent", "cgroupns_mode", "domainname", "external_links", "links", "mac_address",
+            "network_mode", "pid", "security_opt", "userns_mode",
         ),
         "container_name": "Docker names containers of a stack itself; docker stack deploy ignores it, too.",
         "expose": "services on one network reach each other on every port; docker stack deploy ignores it, too.",
@@ -84,10 +85,27 @@ SERVICE = Section(
 )  # fmt: skip
 DEPLOY = Section(
     "deploy",
-    frozenset(("mode", "replicas", "labels", "placement", "resources", "restart_policy")),
-    _later("endpoint_mode", "update_config", "rollback_config"),
+    frozenset(
+        (
+            "mode", "replicas", "labels", "placement", "resources", "restart_policy", "endpoint_mode", "update_config",
+            "rollback_config",
+        )
+    ),
+)  # fmt: skip
+PLACEMENT = Section("placement", frozenset(("constraints", "preferences", "max_replicas_per_node")))
+PREFERENCE = Section("a preference", frozenset(("spread",)))
+ROLLOUT = Section(
+    "a rollout", frozenset(("parallelism", "delay", "failure_action", "monitor", "max_failure_ratio", "order"))
 )
-PLACEMENT = Section("placement", frozenset(("constraints",)), _later("preferences", "max_replicas_per_node"))
+PORT = Section(
+    "a port",
+    frozenset(("target", "published", "protocol", "mode")),
+    _later("host_ip"),
+    _ignored("name", "app_protocol", why="it names the port for other tools."),
+)
+ULIMIT = Section("a ulimit", frozenset(("soft", "hard")))
+LOGGING = Section("logging", frozenset(("driver", "options")))
+CREDENTIAL = Section("credential_spec", frozenset(("config", "file", "registry")))
 RESOURCES = Section("resources", frozenset(("limits", "reservations")))
 LIMITS = Section("limits", frozenset(("cpus", "memory", "pids")))
 RESERVATIONS = Section(
@@ -106,18 +124,25 @@ HEALTH = Section(
 )
 NETWORK_USE = Section(
     "a service's network",
-    frozenset(("aliases",)),
-    _later("driver_opts", "ipv4_address", "ipv6_address", "link_local_ips", "mac_address", "priority", "gw_priority"),
+    frozenset(("aliases", "driver_opts")),
+    _later("link_local_ips", "mac_address", "priority", "gw_priority"),
+    _ignored("ipv4_address", "ipv6_address", why="a service's tasks get addresses of their own; Docker ignores it."),
 )
+_MOUNT_IGNORED = "docker stack deploy takes it and does nothing with it; so does Berth."
 VOLUME_USE = Section(
     "a mount",
-    frozenset(("type", "source", "target", "read_only", "bind", "volume", "tmpfs")),
-    _later("image", "cluster"),
-    _ignored("consistency", why="it means something on a Mac only."),
+    frozenset(("type", "source", "target", "read_only", "bind", "volume", "tmpfs", "image", "cluster", "consistency")),
 )
-BIND = Section("bind", frozenset(("propagation",)), _later("create_host_path", "selinux", "recursive"))
-VOLUME_OPTIONS = Section("volume", frozenset(("nocopy",)), _later("subpath", "labels"))
-TMPFS = Section("tmpfs", frozenset(("size",)), _later("mode"))
+BIND = Section(
+    "bind",
+    frozenset(("propagation",)),
+    {},
+    _ignored("create_host_path", "selinux", "recursive", why=_MOUNT_IGNORED),
+)
+VOLUME_OPTIONS = Section("volume", frozenset(("nocopy", "subpath")), {}, _ignored("labels", why=_MOUNT_IGNORED))
+IMAGE_OPTIONS = Section("image", frozenset(("subpath",)))
+CLUSTER_OPTIONS = Section("cluster", frozenset())
+TMPFS = Section("tmpfs", frozenset(("size",)), {}, _ignored("mode", why=_MOUNT_IGNORED))
 FILE_USE = Section("a secret or config", frozenset(("source", "target", "uid", "gid", "mode")))
 NETWORK = Section(
     "a network",

@@ -42,17 +42,17 @@ def objects(top: Fields, stack: str) -> Objects:
 
 def network_uses(service: Fields, networks: Mapping[str, Network]) -> dict[str, NetworkUse]:
     """The networks of a service by their keys in the file; the default one when it names none."""
-    node = service.node("networks")
-    aliases: dict[str, tuple[str, ...]] = {}
-    if isinstance(node, Table):
+    uses: dict[str, NetworkUse] = {}
+    if isinstance(service.node("networks"), Table):
         for key, use in service.named("networks", keys.NETWORK_USE):
-            aliases[key] = tuple(text for text, _ in use.strings("aliases"))
+            aliases = tuple(text for text, _ in use.strings("aliases"))
+            uses[key] = NetworkUse("", aliases, use.texts("driver_opts"))
     else:
-        aliases = dict.fromkeys((text for text, _ in service.strings("networks")), ())
+        uses = {text: NetworkUse("") for text, _ in service.strings("networks")}
     found = {}
-    for key in aliases or {DEFAULT: ()}:
+    for key, one in (uses or {DEFAULT: NetworkUse("")}).items():
         if key in networks:
-            found[key] = NetworkUse(networks[key].name, aliases.get(key, ()))
+            found[key] = msgspec.structs.replace(one, name=networks[key].name)
         else:
             _undefined(service, "networks", key, networks)
     return dict(sorted(found.items(), key=lambda pair: pair[1].name))

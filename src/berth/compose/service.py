@@ -1,23 +1,35 @@
 """One service of a stack file -> one draft: its parts are read by container, deploy, storage, objects, and cards."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
-from berth.compose import cards, container, deploy, guard, keys, objects, reservations, storage, units
+from berth.compose import (
+    cards,
+    container,
+    deploy,
+    guard,
+    keys,
+    objects,
+    ports,
+    reservations,
+    rollout,
+    storage,
+    surroundings,
+    units,
+)
 from berth.compose.cards import Ask, Signs
 from berth.compose.deploy import Constraints
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields, Var
 from berth.compose.guard import Mounted
 from berth.compose.objects import Objects
+from berth.compose.places import Places
 from berth.compose.reservations import Reserved
 from berth.compose.scope import Scope
-from berth.compose.text import Place
-from berth.compose.tree import Node, Scalar, children
 from berth.model.draft import Draft
-from berth.model.errors import Problem
-from berth.model.spec import NetworkUse, Request, Restart, TaskSpec
+from berth.model.spec import FileRef, Limits, NetworkUse, Request, Restart, Surroundings, TaskSpec
 
 _TASK_LABEL = "gpu.task"
 
@@ -50,6 +62,7 @@ class _Parts(msgspec.Struct):
     reserved: Reserved
     mounts: list[Mounted]
     networks: dict[str, NetworkUse]
+    around: Surroundings
     ask: Ask | None = None
 
 
@@ -61,24 +74,78 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
     parts = _parts(one, table, held, setting)
     parts.ask = cards.settle(_signs(one, parts), one.report)
     request = _request(parts, held)
-    guard.mounts(parts.mounts, request.wants_cards, setting.facts.admin, one.report)
-    guard.privileges(one, request.wants_cards)
     native = not request.wants_cards and parts.constraints.swarm
-    if not native:
-        guard.templates(one, parts.env, parts.mounts)
-    spec = _spec(one, parts, setting)
+    _guarded(one, parts, request.wants_cards, native, setting)
     spec = msgspec.structs.replace(
-        spec, request=request, limits=deploy.limits(resources), restart=_restart(one, table, request.wants_cards)
+        _spec(one, parts, setting),
+        request=request,
+        limits=deploy.limits(resources),
+        restart=_restart(one, table, request.wants_cards),
+        **_of_deploy(one, table),
     )
+    spec = msgspec.structs.replace(spec, explicit=tuple(_explicit(spec, resources, table)))
     draft = Draft(
         name=f"{setting.stack}_{name}",
-        spec=spec,
+        spec=_as_placed(one, spec, native, setting.facts),
         service=name,
         replicas=deploy.replicas(table),
         native=native,
         where=_where(one, parts.ask),
     )
     return Read(draft, tuple(parts.networks))
+
+
+def _guarded(one: Fields, parts: _Parts, cards: bool, native: bool, setting: Setting) -> None:
+    """Note what would open cards, or the host, past the ledger, and placeholders that cannot be filled in."""
+    labels = {name: var.value or "" for name, var in parts.deploy_labels.items()}
+    labels |= {"com.docker.stack.namespace": setting.stack, "com.docker.stack.image": one.text("image")}
+    guard.mounts(parts.mounts, cards, setting.facts.admin, one.report, labels)
+    guard.privileges(one, cards)
+    if cards:
+        surroundings.with_cards(one, parts.around)
+    if not native:
+        guard.templates(one, parts.env, parts.mounts, labels)
+
+
+def _of_deploy(one: Fields, table: Fields) -> dict[str, Any]:
+    """Fields of the spec that the deploy section gives, and the ports, whose meaning hangs on them."""
+    return {
+        "mode": deploy.mode(table),
+        "endpoint_mode": deploy.endpoint_mode(table),
+        "update": rollout.rollout(table, "update_config"),
+        "rollback": rollout.rollout(table, "rollback_config"),
+        "spread": deploy.spread(table.table("placement", keys.PLACEMENT)),
+        "ports": ports.ports(one),
+    }
+
+
+def _explicit(spec: TaskSpec, resources: Fields, table: Fields) -> Iterator[str]:
+    """What the file gives though it changes nothing."""
+    held = spec.request.cpu_nano or spec.request.memory_bytes or spec.request.generic
+    if resources.node("limits") is not None and spec.limits == Limits():
+        yield "limits"
+    if resources.node("reservations") is not None and not held and not spec.request.wants_cards:
+        yield "reservations"
+    if table.table("restart_policy").seconds("window") == 0.0:
+        yield "restart.window"
+
+
+def _as_placed(one: Fields, spec: TaskSpec, native: bool, facts: Facts) -> TaskSpec:
+    """The spec without what the one who places the service cannot give it, each with a warning or a refusal."""
+    around = surroundings.only_on_a_host(one, spec.around, facts.host, one.report)
+    spec = msgspec.structs.replace(spec, around=around)
+    if not facts.host and any(mount.kind == "image" for mount in spec.mounts):
+        one.wrong("volumes", "bad-mount", "a Swarm has no mounts of type image.", "Copy the files into the image.")
+    return _without_shm(one, spec) if native and facts.native else spec
+
+
+def _without_shm(one: Fields, spec: TaskSpec) -> TaskSpec:
+    if one.node("shm_size") is None:
+        return spec
+    message = "shm_size: docker stack deploy ignores it, and so does Berth in a service that Swarm places."
+    hint = "Write it as a mount: volumes: [{type: tmpfs, target: /dev/shm, tmpfs: {size: 1073741824}}]"
+    one.report.warn(one.at("shm_size"), "key-ignored", message, hint, one.field("shm_size"))
+    return msgspec.structs.replace(spec, shm_bytes=0)
 
 
 def _parts(one: Fields, table: Fields, held: Fields, setting: Setting) -> _Parts:
@@ -92,6 +159,7 @@ def _parts(one: Fields, table: Fields, held: Fields, setting: Setting) -> _Parts
         reserved=reservations.reserved(one, held),
         mounts=storage.mounts(one, storage.Stacked(setting.objects.volumes, setting.directory)),
         networks=objects.network_uses(one, setting.objects.networks),
+        around=surroundings.surroundings(one, setting.objects.configs),
     )
 
 
@@ -140,15 +208,30 @@ def _spec(one: Fields, parts: _Parts, setting: Setting) -> TaskSpec:
     base = container.spec(one)
     return msgspec.structs.replace(
         base,
-        env=tuple(sorted(env.items())),
+        env=tuple(sorted(env.items(), key=_line)),
         labels=guard.labels(parts.deploy_labels, one.report),
         container_labels={**copied, **guard.labels(parts.labels, one.report)},
         mounts=tuple(mounted.mount for mounted in parts.mounts),
         networks=tuple(parts.networks.values()),
+        around=parts.around,
         secrets=objects.file_refs(one, "secrets", setting.objects.secrets),
-        configs=objects.file_refs(one, "configs", setting.objects.configs),
+        configs=_with_credential(objects.file_refs(one, "configs", setting.objects.configs), parts.around),
         time_limit_s=container.time_limit(one, setting.time_limit_s),
     )
+
+
+def _with_credential(configs: tuple[FileRef, ...], around: Surroundings) -> tuple[FileRef, ...]:
+    """The configs, among them one that is a credential spec."""
+    if around.credential is None or not around.credential.config:
+        return configs
+    used = FileRef(source=around.credential.config, target="", runtime=True)
+    return tuple(sorted((*configs, used), key=lambda ref: ref.source))
+
+
+def _line(pair: tuple[str, str | None]) -> str:
+    """A variable as it is sent: the docker CLI sorts these lines, not the names."""
+    name, value = pair
+    return name if value is None else f"{name}={value}"
 
 
 def _restart(one: Fields, table: Fields, has_cards: bool) -> Restart:
@@ -163,16 +246,6 @@ def _restart(one: Fields, table: Fields, has_cards: bool) -> Restart:
     return found or deploy.DOCKERS
 
 
-def _where(one: Fields, ask: Ask | None) -> dict[str, Problem]:
+def _where(one: Fields, ask: Ask | None) -> Places:
     """The place of every field below the service, with its name from the top of the file."""
-    where = {path: place.problem("", "", field=one.field(path)) for path, place in _places(one.mapping, "")}
-    if ask is not None and ask.place is not None:
-        where["gpus"] = ask.place.problem("", "", field=ask.field)
-    return where
-
-
-def _places(node: Node, path: str) -> Iterator[tuple[str, Place]]:
-    for name, key, child in children(node):
-        below = f"{path}.{name}" if path else name
-        yield below, child.place if isinstance(child, Scalar) else key
-        yield from _places(child, below)
+    return Places(one.mapping, one.path, one.name, {"gpus": (ask.place, ask.field)} if ask is not None else None)

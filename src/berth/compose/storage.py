@@ -17,7 +17,21 @@ from berth.model.job import Volume
 from berth.model.spec import Mount
 
 _PROPAGATIONS = ("private", "rprivate", "shared", "rshared", "slave", "rslave")
-_KINDS = ("bind", "volume", "tmpfs")
+_KINDS = ("bind", "volume", "tmpfs", "npipe", "cluster", "image")
+_OPTIONS = {
+    "bind": "bind",
+    "npipe": "bind",
+    "volume": "volume",
+    "tmpfs": "tmpfs",
+    "cluster": "cluster",
+    "image": "image",
+}
+"""Under which key the options of a kind of mount stand."""
+_PASSED_OVER = ("z", "Z", "cached", "delegated", "consistent")
+"""Options of the short form with which docker stack deploy does nothing."""
+_CONSISTENCIES = ("default", "consistent", "cached", "delegated")
+_GROUP = "group:"
+"""So begins the source of a cluster mount that takes any volume of a group."""
 
 
 class Short(msgspec.Struct, frozen=True):
@@ -28,6 +42,7 @@ class Short(msgspec.Struct, frozen=True):
     read_only: bool = False
     nocopy: bool = False
     propagation: str = ""
+    passed_over: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Literal["bind", "volume"]:
@@ -52,13 +67,18 @@ def short(text: str) -> Short:
         raise ValueError(f"'{text[:80]}' has too many colons.", hint)
     source, target = ("", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
     options = parts[2].split(",") if len(parts) == 3 else []
-    strange = [word for word in options if word not in ("ro", "rw", "nocopy", "z", "Z", *_PROPAGATIONS)]
+    strange = [word for word in options if word not in ("ro", "rw", "nocopy", *_PASSED_OVER, *_PROPAGATIONS)]
     if strange:
         raise ValueError(f"'{strange[0][:40]}' is no option of a mount.", "Write ro, rw, nocopy or a propagation.")
     if not target.startswith("/"):
         raise ValueError(f"'{target[:80]}' is not an absolute path in the container.", hint)
     propagation = next((word for word in options if word in _PROPAGATIONS), "")
-    return Short(source, target, "ro" in options, "nocopy" in options, propagation)
+    passed_over = tuple(word for word in options if word in _PASSED_OVER)
+    read = Short(source, target, "ro" in options, "nocopy" in options, propagation, passed_over)
+    if (read.kind == "bind" and read.nocopy) or (read.kind == "volume" and propagation):
+        word = "nocopy" if read.nocopy else propagation
+        raise ValueError(f"'{word}' does not go with a mount of {'a host path' if read.nocopy else 'a volume'}.", hint)
+    return read
 
 
 def mounts(service: Fields, stacked: Stacked) -> list[Mounted]:
@@ -89,9 +109,12 @@ def from_short(text: str, place: Place | None, field: str, stacked: Stacked | No
         source=source,
         target=word.target,
         read_only=word.read_only,
-        propagation=word.propagation if word.kind == "bind" else "",
-        nocopy=word.nocopy if word.kind == "volume" else False,
+        propagation=word.propagation,
+        nocopy=word.nocopy,
     )
+    if word.passed_over:
+        message = f"{', '.join(word.passed_over)}: docker stack deploy does nothing with it, and neither does Berth."
+        report.warn(place, "key-ignored", message, "Leave it out.", field)
     made = Mounted(mount, place, field, source if word.kind == "bind" else "")
     return _in_volume(made, stacked, report) if stacked is not None and word.kind == "volume" else [made]
 
@@ -102,15 +125,15 @@ def _long(row: Fields, stacked: Stacked) -> list[Mounted]:
         message = f"type: {kind[:40]} is not carried." if kind else "the type of the mount is missing."
         row.wrong("type", "bad-mount", message, f"Write one of: {', '.join(_KINDS)}")
         return []
-    if not target.startswith("/"):
+    if not target.startswith("/") and kind != "npipe":
         row.wrong("target", "bad-mount", "target must be an absolute path in the container.", "Write target: /path")
         return []
-    for other in _KINDS:
-        if other != kind and row.node(other) is not None:
+    for other in dict.fromkeys(_OPTIONS.values()):
+        if other != _OPTIONS[kind] and row.node(other) is not None:
             row.wrong(other, "bad-mount", f"{other}: does not go with type: {kind}.", f"Remove {other}:")
-    if (kind == "bind") != bool(source) and kind != "volume":
-        message = "a bind needs a source." if kind == "bind" else "a tmpfs has no source."
-        row.wrong("source", "bad-mount", message, "Write source: /host/path" if kind == "bind" else "Remove source:")
+    if (kind != "tmpfs") != bool(source) and kind != "volume":
+        message = "a tmpfs has no source." if kind == "tmpfs" else f"a mount of type {kind} needs a source."
+        row.wrong("source", "bad-mount", message, "Remove source:" if kind == "tmpfs" else "Write source: /host/path")
         return []
     try:
         host = _host_path(source, stacked) if kind == "bind" else ""
@@ -118,22 +141,32 @@ def _long(row: Fields, stacked: Stacked) -> list[Mounted]:
         row.wrong("source", "bad-mount", *error.args)
         return []
     made = Mounted(_mount(row, host or source), row.mapping.place, row.path, host)
-    return _in_volume(made, stacked, row.report) if kind == "volume" else [made]
+    named = kind == "volume" or (kind == "cluster" and not source.startswith(_GROUP))
+    return _in_volume(made, stacked, row.report) if named else [made]
 
 
 def _mount(row: Fields, source: str) -> Mount:
-    bind, volume = row.table("bind", keys.BIND), row.table("volume", keys.VOLUME_OPTIONS)
-    propagation = bind.text("propagation")
+    tables = {"bind": keys.BIND, "volume": keys.VOLUME_OPTIONS, "tmpfs": keys.TMPFS, "image": keys.IMAGE_OPTIONS}
+    bind, volume, tmpfs, image = (row.table(key, section) for key, section in tables.items())
+    row.table("cluster", keys.CLUSTER_OPTIONS)
+    propagation, consistency = bind.text("propagation"), row.text("consistency").lower()
     if propagation and propagation not in _PROPAGATIONS:
         bind.wrong("propagation", "bad-mount", f"{propagation[:40]} is no propagation.", f"Known: {_PROPAGATIONS}")
+    if consistency and consistency not in _CONSISTENCIES:
+        message = f"consistency: {consistency[:40]} does not exist."
+        row.wrong("consistency", "bad-mount", message, f"Write one of: {', '.join(_CONSISTENCIES)}")
+    kind, size = row.text("type"), tmpfs.measured("size", units.size) or 0
     return Mount(
-        kind=row.text("type"),  # type: ignore[arg-type]  # one of _KINDS, checked by the caller
+        kind=kind,  # type: ignore[arg-type]  # one of _KINDS, checked by the caller
         source=source,
         target=row.text("target"),
         read_only=row.flag("read_only") or False,
         propagation=propagation,
         nocopy=volume.flag("nocopy") or False,
-        tmpfs_bytes=row.table("tmpfs", keys.TMPFS).measured("size", units.size) or 0,
+        tmpfs_bytes=size,
+        subpath=volume.text("subpath") or image.text("subpath"),
+        consistency=consistency,
+        bare=kind == "tmpfs" and row.node("tmpfs") is not None and not size,
     )
 
 
@@ -154,7 +187,10 @@ def _in_volume(made: Mounted, stacked: Stacked, report: Report) -> list[Mounted]
     """The mount with its volume's name on the engine, driver and labels."""
     mount = made.mount
     if not mount.source:
-        return [made]
+        if mount.nocopy or mount.subpath:
+            message = "options of a volume without a name: docker stack deploy drops them, and so does Berth."
+            report.warn(made.place, "key-ignored", message, "Give the volume a name: source: NAME", made.field)
+        return [made._replace(mount=msgspec.structs.replace(mount, nocopy=False, subpath=""))]
     volume = stacked.volumes.get(mount.source)
     if volume is None:
         message = f"the volume {mount.source[:80]} is not among the file's volumes."
@@ -163,7 +199,11 @@ def _in_volume(made: Mounted, stacked: Stacked, report: Report) -> list[Mounted]
         )
         return []
     full = msgspec.structs.replace(
-        mount, source=volume.name, driver=volume.driver, driver_opts=volume.driver_opts, labels=volume.labels
+        mount,
+        source=volume.name,
+        driver=volume.driver,
+        driver_opts=volume.driver_opts,
+        labels=volume.labels,
     )
     return [Mounted(full, made.place, made.field, volume.driver_opts.get("device", ""))]
 

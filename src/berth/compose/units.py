@@ -49,6 +49,14 @@ def nano_cpus(text: str) -> int:
     return int(value)
 
 
+def ratio(text: str) -> int:
+    """A share from 0 to 1, such as 0.25, in 1e-9. Raises ValueError."""
+    found = nano_cpus(text) if re.fullmatch(r"[\d.eE-]{1,32}", text) else NANO + 1
+    if found > NANO:
+        raise ValueError(f"'{text[:40]}' is not a share from 0 to 1.", "Write it as 0.25")
+    return found
+
+
 def words(text: str) -> tuple[str, ...]:
     """A command line in words as a POSIX shell splits them, without expanding anything. Raises ValueError."""
     try:

@@ -14,11 +14,17 @@ JOB = "berth.job"
 ATTEMPT = "berth.attempt"
 CARDS = "berth.cards"
 NAMESPACE = "com.docker.stack.namespace"
+IMAGE = "com.docker.stack.image"
 
 
 def object_labels(launch: Launch) -> dict[str, str]:
     """Labels of a slot's service (or of a container where that is all there is)."""
-    return {**launch.spec.labels, **launch.labels(), SPEC: spec_label(launch.job.spec)}
+    return {**launch.spec.labels, **launch.labels(), **stack_labels(launch), SPEC: spec_label(launch.job.spec)}
+
+
+def stack_labels(launch: Launch) -> dict[str, str]:
+    """Labels by which the docker CLI knows a stack's services; none for a job of its own."""
+    return {NAMESPACE: launch.job.stack, IMAGE: launch.spec.image} if launch.job.stack else {}
 
 
 def container_labels(launch: Launch) -> dict[str, str]:

@@ -114,6 +114,11 @@ CODES: dict[str, str] = {
         "where it is only read; the long form needs type, target, and for a bind a source. A relative path starts "
         "at the directory of the client, which must be known; a path on the nodes is better written whole."
     ),
+    "bad-port": (
+        "An entry of ports is read as the docker CLI reads it: CONTAINER, HOST:CONTAINER, ranges of one length such as "
+        "8000-8002:80-82, with /udp or /sctp at the end, or a mapping with target, published, protocol and mode. Ports "
+        "are numbers from 1 to 65535. Put the entry in quotes: YAML reads 22:22 without them as one number."
+    ),
     "bad-request": (
         "The request is not as the API takes it: a missing or misspelled field, a value of another type, or a body "
         "that is not JSON. The message names the field. All paths and bodies are described at /v1/openapi.json."
@@ -522,9 +527,18 @@ CODES: dict[str, str] = {
         "Tokens would cross the network in the clear. Give a certificate (`--tls-cert F --tls-key F`), listen on "
         "loopback and use an SSH tunnel, or say `--insecure` when the network is your own."
     ),
+    "port-address": (
+        "A port of a stack cannot be bound to one address of a node: Swarm opens it at every address, and docker stack "
+        "deploy passes over what stands before the port, with a warning. Leave it out; where the port must not be "
+        "reachable from everywhere, close it in the nodes' firewall."
+    ),
     "privileged-with-cards": (
         "privileged opens every device of the node to the container, so it would see cards that were given to "
         "others. Remove it; a program that needs one capability rarely needs all of them."
+    ),
+    "replicas-of-global": (
+        "A global service runs one task on every node that fits its constraints, so its number cannot be given as "
+        "well; docker stack deploy refuses such a file, too. Remove replicas, or write mode: replicated."
     ),
     "requeue-ended": (
         "A job that has ended is not put back in the queue. Submit it again: `berth run`, `berth submit`, or "
@@ -592,10 +606,10 @@ CODES: dict[str, str] = {
         "one; if that one was started by mistake, stop it and start this one again."
     ),
     "template-not-carried": (
-        "A value holds a template of task or service, such as {{.Task.Slot}}. In a service that Berth places each "
-        "slot is a service of its own on the engine, so the template would say 1 in every slot. A template with words "
-        "of its own in a mount or in a variable's name could stand for any path, so it is refused everywhere. Write "
-        "the value out; in services that Swarm places itself simple templates such as {{.Node.Hostname}} work."
+        "A value holds a placeholder that Berth cannot fill in. In services that Berth places it fills in "
+        "{{.Task.Slot}}, {{.Task.Name}}, {{.Service.Name}} and the service's labels itself, since each slot is a "
+        "service of its own on the engine; words of Go's template language are not read. In a mount, or in a "
+        "variable's name, such words could stand for any path and are refused everywhere. Write the value out."
     ),
     "tls-file": (
         "A file given with `--tls-cert` or `--tls-key` cannot be read. Check its path, and that the server's user "

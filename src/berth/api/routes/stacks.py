@@ -14,7 +14,8 @@ from berth.api.kept import NameKey
 from berth.api.pages import PAGE, page_of
 from berth.api.reading import facts_for
 from berth.api.room import AnyRequest, Here, Room, actor_of
-from berth.compose import load_stack
+from berth.compose import read_stack
+from berth.control import pullable
 from berth.control.commands import stacks as commands
 from berth.model.draft import Bundle, LoadedStack
 from berth.model.errors import NotFound
@@ -49,11 +50,13 @@ async def deploy(
     (`needs`), and the client sends the bundle again. Deploying a known name updates only what changed.
     """
     actor = actor_of(request)
-    loaded = await asyncio.to_thread(load_stack, data.bundle, data.name, facts_for(actor))
+    loaded = await asyncio.to_thread(
+        read_stack, data.bundle, data.name, facts_for(actor, room.control.engine.capabilities)
+    )
     if loaded.needs.files or loaded.needs.variables:
         return reply(views.Unready(views.Needs(loaded.needs.files, loaded.needs.variables)))
     if plan:
-        report = await commands.plan_stack(room.control, actor, data.name, loaded)
+        report = await commands.plan_stack(room.control, actor, data.name, loaded, auth=data.auth)
         return reply(tell.plan(report, loaded.warnings))
     return await _deployed(room, actor, data, loaded)
 
@@ -63,11 +66,12 @@ async def _deployed(room: Room, actor: Actor, data: Deploy, loaded: LoadedStack)
     known = data.name in cluster.stacks
     before = {job.id: job for job in cluster.work.services.of(data.name)}
     jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth)
+    warnings = (*loaded.warnings, *pullable.warnings(room.control, loaded.drafts))
     answer = views.Deployment(
         name=data.name,
         jobs=[show.job(cluster, job) for job in jobs],
         changes={job.name: _change(before.get(job.id), job) for job in jobs},
-        warnings=[show.error(problem) for problem in loaded.warnings],
+        warnings=[show.error(problem) for problem in dict.fromkeys(warnings)],
     )
     return reply(answer, 200 if known else 201)
 

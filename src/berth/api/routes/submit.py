@@ -16,7 +16,7 @@ from berth.api.describe import REPLAYED, raw, reply, says
 from berth.api.kept import encoder
 from berth.api.reading import facts_for
 from berth.api.room import AnyRequest, Here, Room, actor_of, pending_of
-from berth.compose import Facts, JobBody, decode_jobs, draft_job, load_job
+from berth.compose import Facts, JobBody, decode_jobs, draft_job, read_body, read_job
 from berth.control.commands import jobs as commands
 from berth.model.change import Remember
 from berth.model.draft import Draft
@@ -61,13 +61,13 @@ async def submit(
 ) -> Response[bytes]:
     """Jobs are durable when the answer comes, and wait from then on. Of a list all are taken or none."""
     actor, body = actor_of(request), await request.body()
-    facts = facts_for(actor)
+    facts = facts_for(actor, room.control.engine.capabilities)
     if request.content_type[0] in YAML:
-        drafts, many = [await asyncio.to_thread(load_job, body, _path(file), facts)], False
+        drafts, many = [await asyncio.to_thread(read_job, body, _path(file), facts)], False
     else:
         drafts, many = _drafts(body, facts)
     if plan:
-        return reply(tell.plan(await commands.plan(room.control, actor, drafts)))
+        return reply(tell.plan(await commands.plan(room.control, actor, drafts, auth)))
     answer = _Answer(room, many)
     pending = pending_of(request)
 
@@ -109,7 +109,7 @@ def _drafts(body: bytes, facts: Facts) -> tuple[list[Draft], bool]:
     if len(bodies) > MOST_JOBS or not bodies:
         text = f"a list of jobs has 1 to {MOST_JOBS} of them; this one has {len(bodies)}."
         raise BadInput.of("too-many-jobs" if bodies else "no-jobs", text, "Split it into several requests")
-    return ([draft_job(bodies[0], facts)], False) if not many else (_all(bodies, facts), True)
+    return ([read_body(bodies[0], facts)], False) if not many else (_all(bodies, facts), True)
 
 
 def _all(bodies: Sequence[JobBody], facts: Facts) -> list[Draft]:

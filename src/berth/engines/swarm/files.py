@@ -49,7 +49,7 @@ class Files:
             {
                 f"{kind}ID": ids[ref.source],
                 f"{kind}Name": ref.source,
-                "File": {"Name": ref.target, "UID": ref.uid, "GID": ref.gid, "Mode": ref.mode},
+                **_use(ref),
             }
             for ref in wanted
         ]
@@ -60,6 +60,12 @@ class Files:
             return {}
         answer = await self._docker.read(f"/{kind.lower()}s", {"filters": {"name": names}})
         return {stored.spec.name: stored.id for stored in msgspec.json.decode(answer, type=list[_Stored])}
+
+
+def _use(ref: FileRef) -> dict[str, Any]:
+    if ref.runtime:
+        return {"Runtime": {}}
+    return {"File": {"Name": ref.target, "UID": ref.uid, "GID": ref.gid, "Mode": ref.mode}}
 
 
 def _missing(kind: str, name: str) -> Problem:

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from berth.dockerapi import marks, shapes
+from berth.dockerapi import marks, references, shapes
 from berth.model.launch import Launch
-from berth.model.spec import Restart, TaskSpec
+from berth.model.spec import Credential, Port, Restart, Rollout, Surroundings, TaskSpec
 
 NOWHERE = "berth-waiting"
 WAITING = f"node.id=={NOWHERE}"
+WINDOW = "restart.window"
 DOCKERS_RESTART = Restart(condition="any")
 BOOKKEEPING_NS = 1
 """How long Swarm watches an update: nothing, so that it writes its last word on the service at once."""
@@ -19,7 +20,9 @@ def slot_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, An
     """The service of one slot: one task at most, never restarted by Swarm, on the granted node or on none yet."""
     where = f"node.id=={launch.node.engine_id}" if launch.node else WAITING
     template = _template(launch, secrets, configs)
-    template["ContainerSpec"]["CapabilityDrop"] = shapes.NO_DEVICE_NODES if launch.cards else []
+    if launch.cards:
+        dropped = template["ContainerSpec"].get("CapabilityDrop", [])
+        template["ContainerSpec"]["CapabilityDrop"] = sorted({*dropped, shapes.NO_DEVICE_NODES})
     template["Placement"] = {"Constraints": [where], "MaxReplicas": 1}
     template["RestartPolicy"] = {"Condition": "none"}
     template["ForceUpdate"] = launch.attempt
@@ -40,77 +43,156 @@ def slot_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, An
 
 def native_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, Any]:
     """The service that `docker stack deploy` would create, with Berth's labels and no cards."""
+    spec = launch.spec
     template = _template(launch, secrets, configs)
-    template["ContainerSpec"]["Privileges"] = {"NoNewPrivileges": False}
-    template["Placement"] = shapes.kept({"Constraints": list(launch.spec.request.constraints)})
-    if launch.spec.restart != DOCKERS_RESTART:
-        template["RestartPolicy"] = _restart(launch.spec.restart)
-    labels = marks.object_labels(launch)
-    if launch.job.stack:
-        labels["com.docker.stack.image"] = launch.spec.image
+    template["Placement"] = _placement(spec)
+    if spec.restart != DOCKERS_RESTART or WINDOW in spec.explicit:
+        template["RestartPolicy"] = _restart(spec)
+    rollouts = {"UpdateConfig": _rollout(spec.update), "RollbackConfig": _rollout(spec.rollback)}
     return {
         "Name": launch.name,
-        "Labels": labels,
+        "Labels": marks.object_labels(launch),
         "TaskTemplate": template,
-        "Mode": {"Replicated": {"Replicas": launch.job.replicas}},
-        "EndpointSpec": {},
+        "Mode": _mode(spec, launch.job.replicas),
+        "EndpointSpec": {"Mode": spec.endpoint_mode, "Ports": [_port(port) for port in spec.ports]},
+        **{key: rollout for key, rollout in rollouts.items() if rollout is not None},
     }
 
 
 def _template(launch: Launch, secrets: Files, configs: Files) -> dict[str, Any]:
-    return {
-        "ContainerSpec": {**_container(launch), "Secrets": secrets, "Configs": configs},
-        "Resources": _resources(launch.spec),
+    spec = launch.spec
+    template: dict[str, Any] = {
+        "ContainerSpec": {**_container(launch, configs), "Secrets": secrets, "Configs": configs},
+        "Resources": _resources(spec),
         "Networks": [
-            {"Target": use.name, "Aliases": shapes.aliases(launch, use.aliases)} for use in launch.spec.networks
+            shapes.kept({"Target": use.name, "Aliases": shapes.aliases(launch, use), "DriverOpts": use.driver_opts})
+            for use in spec.networks
         ],
     }
+    if spec.around.logging is not None:
+        template["LogDriver"] = {"Name": spec.around.logging.driver, "Options": spec.around.logging.options}
+    return template
 
 
-def _container(launch: Launch) -> dict[str, Any]:
-    spec = launch.spec
-    mounts = shapes.mounts(spec)
+def _container(launch: Launch, configs: Files) -> dict[str, Any]:
+    spec, fill = launch.spec, shapes.filler(launch)
+    mounts = shapes.mounts(spec, fill)
     if spec.shm_bytes:
         mounts.append({"Type": "tmpfs", "Target": "/dev/shm", "TmpfsOptions": {"SizeBytes": spec.shm_bytes}})  # noqa: S108
     document = {
-        "Image": spec.image,
+        "Image": references.familiar(spec.image),
         "Command": list(spec.command or ()),
         "Args": list(spec.args or ()),
-        "Env": shapes.environment(launch),
+        "Env": shapes.environment(launch, fill),
         "Labels": marks.container_labels(launch),
         "User": spec.user,
         "Groups": shapes.groups(launch),
         "Dir": spec.workdir,
-        "Hostname": spec.hostname,
+        "Hostname": fill(spec.hostname),
         "Mounts": mounts,
-        "Healthcheck": shapes.healthcheck(spec.healthcheck) if spec.healthcheck else None,
         "StopSignal": spec.stop_signal,
         "TTY": spec.tty,
         "OpenStdin": spec.stdin_open,
         "ReadOnly": spec.read_only,
+        **_around(spec.around),
     }
-    exact = {"Init": spec.init, "StopGracePeriod": _nanoseconds(spec.stop_grace_s)}
+    exact = {
+        "Init": spec.init,
+        "StopGracePeriod": _nanoseconds(spec.stop_grace_s),
+        "Healthcheck": shapes.healthcheck(spec.healthcheck) if spec.healthcheck else None,
+        "Privileges": {"CredentialSpec": _credential(spec.around.credential, configs), "NoNewPrivileges": False},
+    }
     return shapes.kept(document) | {key: value for key, value in exact.items() if value is not None}
+
+
+def _around(around: Surroundings) -> dict[str, Any]:
+    names = {"Nameservers": list(around.dns), "Search": list(around.dns_search), "Options": list(around.dns_options)}
+    return {
+        "Hosts": [f"{address} {name}" for name, address in around.hosts],
+        "DNSConfig": shapes.kept(names),
+        "Isolation": around.isolation,
+        "Sysctls": around.sysctls,
+        "CapabilityAdd": list(around.cap_add),
+        "CapabilityDrop": list(around.cap_drop),
+        "Ulimits": shapes.ulimits(around),
+        "OomScoreAdj": around.oom_score_adj,
+    }
+
+
+def _credential(credential: Credential | None, configs: Files) -> dict[str, str] | None:
+    """A config is named by its id, which stands among the service's configs."""
+    if credential is None:
+        return None
+    ids = {ref["ConfigName"]: ref["ConfigID"] for ref in configs}
+    config = ids.get(credential.config, credential.config)
+    return {"Config": config, "File": credential.file, "Registry": credential.registry}
+
+
+def _placement(spec: TaskSpec) -> dict[str, Any]:
+    over = [{"Spread": {"SpreadDescriptor": label}} for label in spec.spread.over]
+    return shapes.kept(
+        {
+            "Constraints": list(spec.request.constraints),
+            "Preferences": over,
+            "MaxReplicas": spec.spread.max_per_node,
+        }
+    )
+
+
+def _mode(spec: TaskSpec, replicas: int) -> dict[str, Any]:
+    match spec.mode:
+        case "global":
+            return {"Global": {}}
+        case "global-job":
+            return {"GlobalJob": {}}
+        case "replicated-job":
+            return {"ReplicatedJob": {"MaxConcurrent": replicas, "TotalCompletions": replicas}}
+        case "replicated":
+            return {"Replicated": {"Replicas": replicas}}
+
+
+def _port(port: Port) -> dict[str, Any]:
+    return {
+        "Protocol": port.protocol,
+        "TargetPort": port.target,
+        "PublishedPort": port.published,
+        "PublishMode": port.mode,
+    }
+
+
+def _rollout(rollout: Rollout | None) -> dict[str, Any] | None:
+    if rollout is None:
+        return None
+    document = {
+        "Parallelism": rollout.parallelism,
+        "Delay": _nanoseconds(rollout.delay_s),
+        "FailureAction": rollout.failure_action,
+        "MaxFailureRatio": rollout.max_failure_ratio,
+        "Order": rollout.order,
+    }
+    if rollout.monitor_s != Rollout().monitor_s:
+        document["Monitor"] = _nanoseconds(rollout.monitor_s)
+    return document
 
 
 def _resources(spec: TaskSpec) -> dict[str, Any]:
     limits = {"NanoCPUs": spec.limits.cpu_nano, "MemoryBytes": spec.limits.memory_bytes, "Pids": spec.limits.pids}
-    generic = [
-        {"DiscreteResourceSpec": {"Kind": kind, "Value": value}} for kind, value in sorted(spec.request.generic.items())
-    ]
+    generic = [{"DiscreteResourceSpec": {"Kind": kind, "Value": value}} for kind, value in spec.request.generic.items()]
     reserved = {
         "NanoCPUs": spec.request.cpu_nano,
         "MemoryBytes": spec.request.memory_bytes,
         "GenericResources": generic,
     }
-    return shapes.kept({"Limits": shapes.kept(limits), "Reservations": shapes.kept(reserved)})
+    both = {"Limits": shapes.kept(limits), "Reservations": shapes.kept(reserved)}
+    return {key: values for key, values in both.items() if values or key.lower() in spec.explicit}
 
 
-def _restart(restart: Restart) -> dict[str, Any]:
+def _restart(spec: TaskSpec) -> dict[str, Any]:
+    restart = spec.restart
     document: dict[str, Any] = {"Condition": restart.condition, "Delay": _nanoseconds(restart.delay_s)}
     if restart.max_attempts is not None:
         document["MaxAttempts"] = restart.max_attempts
-    if restart.window_s:
+    if restart.window_s or WINDOW in spec.explicit:
         document["Window"] = _nanoseconds(restart.window_s)
     return document
 
