@@ -7,7 +7,8 @@ import pytest
 
 from berth.core import stand
 from berth.core.decide import Memo, decide
-from berth.core.fit import too_many, unknown_card
+from berth.core.fit import too_many
+from berth.core.named import card_problems
 from berth.core.policies import POLICIES, load
 from berth.model.card import WHOLE, Card, Share
 from berth.model.node import Node
@@ -302,10 +303,23 @@ def test_more_than_any_node_has_is_refused_at_submit() -> None:
 
 def test_a_named_card_that_nobody_knows() -> None:
     nodes = [build.view("a", 2)]
-    assert unknown_card(Request(named=("1", "GPU-a-0", "a/1")), nodes) is None
-    assert unknown_card(Request(named=("1", "GPU-zz")), nodes) == (
-        "no known node has a card 'GPU-zz'; 'berth cards' lists them"
-    )
+    assert list(card_problems(Request(named=("1", "GPU-a-0", "a/1")), nodes)) == []
+    found = list(card_problems(Request(named=("1", "GPU-zz", "7")), nodes))
+    assert [(one.code, one.message) for one in found] == [
+        ("unknown-card", "no known node has a card 'GPU-zz'; 'berth cards' lists them"),
+        ("unknown-card", "no known node has a card '7'; 'berth cards' lists them"),
+    ]
+    assert "a/0 (GPU-a-0), a/1 (GPU-a-1)" in found[0].hint
+
+
+def test_a_shortened_uuid_means_the_one_card_that_begins_so() -> None:
+    nodes = [build.view("a", 2), build.view("b", 1)]
+    assert list(card_problems(Request(named=("GPU-b",)), nodes)) == []
+    (found,) = card_problems(Request(named=("GPU-a",)), nodes)
+    assert found.code == "ambiguous-card"
+    assert "2 cards: GPU-a-0 (a/0), GPU-a-1 (a/1)" in found.message
+    assert found.hint == "Write one in full: GPU-a-0"
+    assert placed(plan(nodes, wants("j1", named=("GPU-b",)))) == {"j1": ("b", (0,))}
 
 
 def test_every_policy_of_the_table_loads() -> None:

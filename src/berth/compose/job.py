@@ -13,10 +13,12 @@ from berth.compose.deploy import CONDITIONS, Constraints
 from berth.compose.facts import Facts
 from berth.compose.fields import Var
 from berth.compose.job_values import Reader, Where
+from berth.compose.places import Places
 from berth.compose.report import Report
 from berth.compose.text import Place, decode
 from berth.compose.tree import Items, Node, Scalar
 from berth.model.draft import Draft, SourceFile
+from berth.model.errors import settle
 from berth.model.spec import FileRef, Limits, Request, Restart, TaskSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -25,19 +27,35 @@ _NUMBERS = frozenset(("gpus", "priority", "max_attempts", "pids"))
 
 
 def load_job(data: bytes, path: str, facts: Facts) -> Draft:
-    """The draft of a job file. Raises BadInput with everything that is wrong, each with its line; Refused."""
+    """The same as `read_job`. Raises BadInput with everything that is wrong, each with its line; Refused."""
+    return _right(read_job(data, path, facts))
+
+
+def read_job(data: bytes, path: str, facts: Facts) -> Draft:
+    """The draft of a job file with all that is wrong in it. Raises BadInput for what is no YAML."""
     report = Report()
-    whole = tree.read(decode(SourceFile(path, data)))
+    whole = tree.read(decode(SourceFile(path, data)), report.problems)
     keys.check(keys.JOB, whole, "", report)
     values = {name: _plain(entry.node, name) for name, entry in whole.entries.items() if name in keys.JOB.carried}
     found = _places(whole, "")
     where = Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
-    return _draft(_body(values, where, report), facts, where, report)
+    draft = _draft(_body(values, where, report), facts, where, report)
+    return msgspec.structs.replace(draft, where=Places(whole, "", whole.place))
 
 
 def draft_job(body: JobBody, facts: Facts) -> Draft:
-    """The draft of a job that came as JSON. Raises BadInput with everything that is wrong, each with its field."""
+    """The same as `read_body`. Raises BadInput with everything that is wrong, each with its field; Refused."""
+    return _right(read_body(body, facts))
+
+
+def read_body(body: JobBody, facts: Facts) -> Draft:
+    """The draft of a job that came as JSON, with all that is wrong in it, each with its field."""
     return _draft(body, facts, Where({}, None), Report())
+
+
+def _right(draft: Draft) -> Draft:
+    settle(draft.problems, draft.refusals)
+    return draft
 
 
 def _draft(body: JobBody, facts: Facts, where: Where, report: Report) -> Draft:
@@ -65,8 +83,10 @@ def _draft(body: JobBody, facts: Facts, where: Where, report: Report) -> Draft:
         restart=_restart(read),
         time_limit_s=_time(read),
     )
-    known = {field: place.problem("", "") for field, place in where.places.items()}
-    return Draft(name=body.name, spec=spec, where=known, warnings=report.finish())
+    return Draft(
+        name=body.name, spec=spec, warnings=report.told(report.warnings),
+        problems=report.told(report.problems), refusals=report.told(report.refusals),
+    )  # fmt: skip
 
 
 def _signs(read: Reader, env: dict[str, Var], constraints: Constraints) -> Signs:

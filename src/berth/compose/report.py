@@ -1,7 +1,7 @@
 """What is wrong and what is only worth saying, collected through a whole file and thrown in one go at its end."""
 
 from berth.compose.text import Place
-from berth.model.errors import BadInput, Problem, Refused
+from berth.model.errors import Problem, in_order, settle
 
 MOST_PROBLEMS = 100
 """More of one file help nobody."""
@@ -34,23 +34,20 @@ class Report:
 
         All are in the order of their lines.
         """
-        if self.problems:
-            raise BadInput(*_once(self.problems + self.refusals))
-        if self.refusals:
-            raise Refused(*_once(self.refusals))
-        return _once(self.warnings)
+        settle(self.told(self.problems), self.told(self.refusals))
+        return self.told(self.warnings)
+
+    def told(self, found: list[Problem]) -> tuple[Problem, ...]:
+        """These problems, each once, in the order of their lines; not what a text that could not be read caused."""
+        unread = {_place(one): one for one in self.problems if one.code in _UNREAD}
+        kept = (one for one in dict.fromkeys(found) if unread.get(_place(one), one).code == one.code)
+        return in_order(kept)[:MOST_PROBLEMS]
 
 
 def _problem(at: Place | None, code: str, message: str, hint: str, field: str) -> Problem:
     if at is None:
         return Problem(code=code, message=message, hint=hint, field=field)
     return at.problem(code, message, hint, field)
-
-
-def _once(problems: list[Problem]) -> tuple[Problem, ...]:
-    unread = {_place(one): one for one in problems if one.code in _UNREAD}
-    kept = (one for one in dict.fromkeys(problems) if unread.get(_place(one), one).code == one.code)
-    return tuple(sorted(kept, key=_place))[:MOST_PROBLEMS]
 
 
 def _place(one: Problem) -> tuple[str, int, int]:

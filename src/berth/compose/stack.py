@@ -13,7 +13,7 @@ from berth.compose.service import Read, Setting, service
 from berth.compose.text import decode
 from berth.compose.tree import Entry, Mapping
 from berth.model.draft import Bundle, Draft, LoadedStack, Needs
-from berth.model.errors import BadInput
+from berth.model.errors import BadInput, settle
 from berth.model.job import Network, Volume
 
 MOST_SERVICES = 1_000
@@ -24,14 +24,22 @@ _VERSION = re.compile(r"3(?:\.\d{1,2})?")
 
 
 def load_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
-    """The drafts of a stack, or what the client must send first (`needs`).
+    """The same as `read_stack`. Raises BadInput with everything that is wrong in the files; Refused when all of it is
+    what nobody may have.
+    """
+    loaded = read_stack(bundle, stack, facts)
+    settle(loaded.problems, loaded.refusals)
+    return loaded
 
-    Raises BadInput with everything that is wrong in the files; Refused when all of it is what nobody may have.
+
+def read_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
+    """The drafts of a stack with all that is wrong in its files, or what the client must send first (`needs`).
+
+    What is wrong is left out of the drafts, so that they can be checked further. Raises BadInput for no YAML.
     """
     report = Report()
     _stack_name(stack, report)
     trees = _trees(bundle, report)
-    report.finish()
     scope = Scope(bundle, report)
     whole = merge.merge([_expanded(one, scope) for one in trees])
     needs = _needs(whole, scope)
@@ -50,18 +58,25 @@ def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> Lo
     _names(drafts, stack, top)
     networks, volumes = _used(declared, read)
     scope.tell()
-    return LoadedStack(drafts=drafts, networks=networks, volumes=volumes, warnings=report.finish())
+    return LoadedStack(
+        drafts=drafts, networks=networks, volumes=volumes,
+        problems=report.told(report.problems), refusals=report.told(report.refusals),
+        warnings=report.told(report.warnings),
+    )  # fmt: skip
 
 
 def _trees(bundle: Bundle, report: Report) -> list[Mapping]:
-    found = []
+    found, broken = [], False
     for file in bundle.files:
         try:
-            found.append(tree.read(decode(file)))
+            found.append(tree.read(decode(file), report.problems))
         except BadInput as bad:
             report.problems += bad.problems
+            broken = True
     if not bundle.files:
         report.wrong(None, "no-services", "no stack file was sent.", "Name one: berth stack deploy -c FILE NAME")
+    if broken or not found:
+        report.finish()
     return found
 
 

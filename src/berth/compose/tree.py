@@ -59,8 +59,10 @@ class Mapping(msgspec.Struct, frozen=True):
 Node: TypeAlias = Scalar | Items | Mapping
 
 
-def read(text: Text) -> Mapping:
-    """The file's tree. Raises BadInput with every duplicate key, or the one thing that makes it no YAML mapping."""
+def read(text: Text, noted: list[Problem] | None = None) -> Mapping:
+    """The file's tree. Raises BadInput with the one thing that makes it no YAML mapping, and with every key that stands
+    twice; those are only added to `noted` where it is given, so that the rest can be looked at, too.
+    """
     composer = _Composer(text)
     try:
         for event in yaml.parse(text.content, Loader=_LOADER):
@@ -73,7 +75,9 @@ def read(text: Text) -> Mapping:
     if not isinstance(root, Mapping):
         message = "the file does not hold keys with values at its top."
         raise BadInput(root.place.problem("yaml-top", message, "Begin it with a key, such as services: or image:"))
-    if composer.problems:
+    if noted is not None:
+        noted += composer.problems
+    elif composer.problems:
         raise BadInput(*composer.problems[:MOST_PROBLEMS])
     return root
 

@@ -2,16 +2,18 @@
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from berth.control import files, pullable
 from berth.control.context import Control
-from berth.core.fit import too_many, unknown_card
+from berth.control.gather import Gathered
+from berth.core.fit import too_many
+from berth.core.named import card_problems
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.draft import Draft
-from berth.model.errors import BadInput, Problem
+from berth.model.errors import Problem
 from berth.model.job import Job, Network, Task
 from berth.model.token import Actor
 
@@ -70,24 +72,32 @@ def new_tasks(job: Job) -> Batch:
 async def check(
     control: Control, drafts: Sequence[Draft], networks: tuple[Network, ...] = (), coming: files.Coming = frozenset()
 ) -> None:
-    """Raise BadInput with everything that is wrong, before anything is created.
+    """Raise BadInput or Refused with everything that is wrong, before anything is created; each with its place.
 
     `coming` are the secrets and configs that are not there yet since the stack itself brings them.
     """
-    problems = _counts(control, drafts)
-    problems += [_placed(problem, draft) for draft, problem in pullable.refusals(control, drafts)]
+    wrong = Gathered(_own(draft.problems for draft in drafts), _own(draft.refusals for draft in drafts))
+    wrong.problems += _counts(control, drafts)
+    wrong.problems += [_placed(problem, draft) for draft, problem in pullable.refusals(control, drafts)]
     asked: dict[bytes, tuple[Problem, ...]] = {}
     for draft in drafts:
         spec = files.without(draft.spec, coming)
-        problems += [_placed(problem, draft) for problem in files.missing(control, spec)]
-        if not (spec.secrets or spec.configs or spec.networks or networks):
+        wrong.problems += [_placed(problem, draft) for problem in files.missing(control, spec)]
+        joined = {use.name for use in spec.networks}
+        used = tuple(network for network in networks if network.name in joined)
+        mounted = tuple(mount for mount in spec.mounts if mount.driver)
+        if not (spec.secrets or spec.configs or used or mounted):
             continue
-        key = msgspec.json.encode((spec.secrets, spec.configs, spec.networks))
-        if key not in asked:
-            asked[key] = await control.engine.problems(spec, networks)
-        problems += [_placed(problem, draft) for problem in asked[key]]
-    if problems:
-        raise BadInput(*dict.fromkeys(problems))
+        key = msgspec.json.encode((spec.secrets, spec.configs, used, mounted))
+        with wrong.noting():
+            if key not in asked:
+                asked[key] = await control.engine.problems(spec, used)
+            wrong.problems += [_placed(problem, draft) for problem in asked[key]]
+    wrong.finish()
+
+
+def _own(found: Iterable[tuple[Problem, ...]]) -> Iterator[Problem]:
+    return (problem for problems in found for problem in problems)
 
 
 def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
@@ -103,10 +113,7 @@ def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
         if told:
             hint = "Ask for fewer cards, or spread the work over several tasks; 'berth gpus' shows what there is"
             found.append(_placed(Problem(code="too-many-cards", message=told, hint=hint, field="gpus"), draft))
-        lacking = unknown_card(draft.spec.request, views)
-        if lacking:
-            hint = "Name a card by its index or its full UUID, or ask for a number of cards instead"
-            found.append(_placed(Problem(code="unknown-card", message=lacking, hint=hint, field="gpus"), draft))
+        found += [_placed(problem, draft) for problem in card_problems(draft.spec.request, views)]
     return found
 
 

@@ -9,8 +9,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from berth.core.constraints import node_ok
+from berth.core.hostports import Blocking
 from berth.core.shape import Shape
-from berth.core.stand import NO_NODE, Stand, is_named
+from berth.core.stand import NO_NODE, Stand
 from berth.model.snapshot import Candidate, NodeView
 from berth.model.spec import Request
 
@@ -33,6 +34,7 @@ class Hindrance(IntEnum):
     FREE_RULE = 13
     CPU = 14
     MEMORY = 15
+    PORT = 16
 
 
 LAST_OF_MATCH, LAST_OF_STATE = Hindrance.TOO_SMALL, Hindrance.FOREIGN
@@ -47,13 +49,15 @@ _STATES = {
 class Left(NamedTuple):
     """What is left of one node at one moment of a pass: masks of free cards and of the task's own, CPU, memory.
 
-    `cpu_nano` and `memory_bytes` are None where they are no limit.
+    `cpu_nano` and `memory_bytes` are None where they are no limit. `ports` are those that the shape needs and others
+    have.
     """
 
     free: int
     own: int
     cpu_nano: int | None
     memory_bytes: int | None
+    ports: Blocking = ()
 
 
 def hindrances(shape: Shape, stand: Stand, mask: int, left: Left) -> Iterator[Hindrance]:
@@ -130,6 +134,8 @@ def _now(shape: Shape, mask: int, left: Left, stand: Stand) -> Iterator[Hindranc
         yield Hindrance.CPU
     if left.memory_bytes is not None and left.memory_bytes < shape.memory_bytes:
         yield Hindrance.MEMORY
+    if left.ports:
+        yield Hindrance.PORT
 
 
 def _free_ok(shape: Shape, stand: Stand, free: int) -> bool:
@@ -159,11 +165,3 @@ def too_many(request: Request, nodes: Sequence[NodeView]) -> str | None:
         return f"{asked}, but no known node has a card"
     has = f"{len(most.cards)} card{'s' * (len(most.cards) > 1)}"
     return f"{asked}, but the node with the most cards, {most.node.name}, has {has}"
-
-
-def unknown_card(request: Request, nodes: Sequence[NodeView]) -> str | None:
-    """A sentence about a named card that no known node has; else None."""
-    for name in request.named:
-        if not any(is_named(name, seen.card) for view in nodes for seen in view.cards):
-            return f"no known node has a card '{name}'; 'berth cards' lists them"
-    return None

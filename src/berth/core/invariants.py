@@ -6,11 +6,13 @@ Nothing here is shared with fit or decide: each rule is said once more, so that 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from berth.core.constraints import Constraint, card_ok, node_ok, parse
 from berth.core.constraints.keys import card_fact
 from berth.model.card import WHOLE, Card, Room, Share
 from berth.model.plan import Place, Plan
-from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
+from berth.model.snapshot import Candidate, CardView, NodeView, PortUse, Snapshot
 from berth.model.spec import Request
 
 _FALSE = ("false", "0", "no", "off")
@@ -56,7 +58,10 @@ def broken_plan(snapshot: Snapshot, plan: Plan) -> list[str]:
             wrong.append(f"{place.task} is placed on {place.node}, which is not known")
         else:
             wrong += _broken_place(candidates[place.task], place, view)
-    return wrong + _given_twice(plan) + _overbooked(candidates, views, plan) + _overtaken(snapshot, plan)
+    return (
+        wrong + _given_twice(plan) + _overbooked(candidates, views, plan) + _overtaken(snapshot, plan)
+        + broken_ports(snapshot, plan)
+    )  # fmt: skip
 
 
 def _broken_place(candidate: Candidate, place: Place, view: NodeView) -> list[str]:
@@ -103,6 +108,32 @@ def _overbooked(candidates: Mapping[str, Candidate], views: Mapping[str, NodeVie
     return wrong
 
 
+def broken_ports(snapshot: Snapshot, plan: Plan) -> list[str]:
+    """No host port of a node twice, and an ingress port never beside the same port of anybody on any node."""
+    candidates = {one.task: one for one in snapshot.waiting}
+    taken = {(view.node.name, port): use.holder for view in snapshot.nodes for port, use in view.ports.items()}
+    wrong = []
+    for place in plan.places:
+        request = candidates[place.task].request
+        told = f"{place.task} on {place.node}"
+        here = {port: holder for (name, port), holder in taken.items() if name == place.node}
+        wrong += [f"{told}: {here[p]} has port {p}" for p in request.ports if here.get(p, place.task) != place.task]
+        for (name, port), holder in taken.items():
+            if port in request.ingress and holder != place.task:
+                wrong.append(f"{told}: {holder} has ingress port {port} on {name}")
+        taken |= {(place.node, port): place.task for port in request.ports}
+        taken |= {(view.node.name, port): place.task for view in snapshot.nodes for port in request.ingress}
+    return wrong
+
+
+def ports_free(candidate: Candidate, view: NodeView, nodes: Iterable[NodeView]) -> bool:
+    """True when nobody else has a port that the task needs: on this node, or for ingress on any."""
+    own = candidate.task if candidate.home else ""
+    others = {port for port, use in view.ports.items() if use.holder != own}
+    spread = {port for one in nodes for port, use in one.ports.items() if use.holder != own}
+    return not (others & set(candidate.request.ports) or spread & set(candidate.request.ingress))
+
+
 def _overtaken(snapshot: Snapshot, plan: Plan) -> list[str]:
     """Strict first come: nobody is placed past an earlier one that waits and could ever get one of the same cards.
 
@@ -110,12 +141,15 @@ def _overtaken(snapshot: Snapshot, plan: Plan) -> list[str]:
     """
     waits = {wait.task for wait in plan.waits}
     places = {place.task: place for place in plan.places}
+    views = list(snapshot.nodes)
     ahead: list[tuple[str, set[str]]] = []
     wrong = []
     for candidate in sorted(snapshot.waiting, key=lambda one: one.rank):
         if candidate.task in waits and not candidate.blocked:
-            ahead.append((candidate.task, sharable(candidate.request, snapshot.nodes, waiting=True)))
+            near = [view for view in views if ports_free(candidate, view, views)]
+            ahead.append((candidate.task, sharable(candidate.request, near, waiting=True)))
         elif candidate.task in places:
+            views = [_with_ports(view, candidate, places[candidate.task].node) for view in views]
             given = {share.card for share in places[candidate.task].shares}
             if given <= set(candidate.owns):
                 continue
@@ -124,9 +158,18 @@ def _overtaken(snapshot: Snapshot, plan: Plan) -> list[str]:
     return wrong
 
 
-def fits_now(candidate: Candidate, view: NodeView) -> bool:
-    """True when the task could start on this node at this moment, were it alone."""
+def _with_ports(view: NodeView, candidate: Candidate, node: str) -> NodeView:
     request = candidate.request
+    more = (*request.ports, *request.ingress) if view.node.name == node else request.ingress
+    use = PortUse(candidate.task, candidate.name)
+    return msgspec.structs.replace(view, ports={**view.ports, **dict.fromkeys(more, use)}) if more else view
+
+
+def fits_now(candidate: Candidate, view: NodeView, nodes: Sequence[NodeView]) -> bool:
+    """True when the task could start on this node (of `nodes`) at this moment, were it alone."""
+    request = candidate.request
+    if not ports_free(candidate, view, nodes):
+        return False
     if candidate.blocked or view.node.state != "ready" or not _node_matches(request, view):
         return False
     own = set(candidate.owns) if candidate.home == view.node.name else set()
@@ -192,7 +235,11 @@ def _matching(request: Request, view: NodeView) -> list[Card]:
 
 
 def _named(name: str, cards: Sequence[Card]) -> Card | None:
-    meant = [card for card in cards if name in (card.uuid, f"{card.node}/{card.index}", str(card.index))]
+    meant = [
+        card for card in cards
+        if name in (card.uuid, f"{card.node}/{card.index}", str(card.index))
+        or (name[:4] in ("GPU-", "MIG-") and card.uuid.startswith(name))
+    ]  # fmt: skip
     return min(meant, key=lambda card: card.lost, default=None)
 
 

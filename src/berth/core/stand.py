@@ -120,7 +120,7 @@ class Stand:
         ) if rules else mask  # fmt: skip
 
     def _named(self, shape: Shape, mask: int) -> int:
-        """All the named cards, or none of them: by full uuid, NODE/INDEX or index (a lost card gives way)."""
+        """All the named cards, or none of them: by uuid, NODE/INDEX or index (a lost card gives way)."""
         found = 0
         for name in shape.named:
             at = self._place(name)
@@ -144,9 +144,18 @@ def _against(shape: Shape, card: Card, node: Node) -> str:
     return next((why for demand in shape.image if (why := unmet(demand, card, node))), "")
 
 
+SHORT = ("GPU-", "MIG-")
+"""How the uuid of a card begins that may be shortened."""
+
+
 def is_named(name: str, card: Card) -> bool:
-    """True when the name (a full uuid, NODE/INDEX, or an index) means this card."""
-    return name in (card.uuid, f"{card.node}/{card.index}", str(card.index))
+    """True when the name (a uuid or its beginning, NODE/INDEX, or an index) means this card.
+
+    Admission refuses a beginning that several cards have.
+    """
+    if name in (card.uuid, f"{card.node}/{card.index}", str(card.index)):
+        return True
+    return name.startswith(SHORT) and card.uuid.startswith(name)
 
 
 class Memo:

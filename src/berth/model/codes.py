@@ -50,6 +50,10 @@ CODES: dict[str, str] = {
         "Another Berth has this data folder open; two would write one ledger. Use that server (`berth cards` finds "
         "it), or start this one with another folder: `berth up --data DIR`."
     ),
+    "ambiguous-card": (
+        "A card is named by the beginning of its UUID, and several cards begin so. The message lists them: write "
+        "one of them in full, or name it by NODE/INDEX; `berth cards` shows all."
+    ),
     "ambiguous-job": (
         "Several jobs have this name, since names may repeat. The message lists their ids: name one of those "
         "instead, or see them all with `berth jobs --all`."
@@ -348,9 +352,24 @@ CODES: dict[str, str] = {
         "The image is not on the node and its registry does not give it to the engine. Check its name, push it, or "
         "pull it on the node; for a private registry log in with `docker login` before you deploy."
     ),
+    "image-demand-unknown": (
+        "The image demands something of the cards (NVIDIA_REQUIRE_* or CUDA_VERSION in its environment), and for "
+        "some cards nothing tells the driver, CUDA version or brand that this is about. The task is tried there. "
+        "An agent on the node tells it; on a node labelled by hand the labels gpu.driver and gpu.cuda do."
+    ),
+    "image-denied": (
+        "The image's registry refused to give it to you, and every node that the task could go to says that it "
+        "does not have it. Log in with `docker login REGISTRY` and submit again: the login is passed on, kept in "
+        "memory only. A registry also answers so for names that do not exist."
+    ),
     "image-missing": (
         "A service or job has no image. Berth builds none, and neither does docker stack deploy: build and push "
         "it, then write image: REGISTRY/NAME:TAG."
+    ),
+    "image-not-pullable": (
+        "The image's registry does not have it, or denies it, and not every node that the task could go to is "
+        "known to have it. On a node without the image the start fails. Correct the name, log in with `docker "
+        "login`, or load the image on every node."
     ),
     "key-ignored": (
         "docker stack deploy reads this key and does nothing with it, and so does Berth; the service runs without "
@@ -535,6 +554,11 @@ CODES: dict[str, str] = {
     "privileged-with-cards": (
         "privileged opens every device of the node to the container, so it would see cards that were given to "
         "others. Remove it; a program that needs one capability rarely needs all of them."
+    ),
+    "registry-unreachable": (
+        "The image's registry gave no answer, so nobody knows whether it has the image. Nodes that have the "
+        "image run it; on the others the start fails until the registry answers. The server asks each registry "
+        "again after a minute."
     ),
     "replicas-of-global": (
         "A global service runs one task on every node that fits its constraints, so its number cannot be given as "

@@ -1,5 +1,7 @@
 """The one way Berth says that something is wrong: what, where, and what to type or write instead."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -86,6 +88,10 @@ class StaleVersion(EngineError):
     """The engine refused because its object changed since the version that was sent (nothing was done)."""
 
 
+class ImageAbsent(EngineError):
+    """The engine's host has no such image."""
+
+
 class ObjectGone(EngineError):
     """The engine does not have (any more) what the call names."""
 
@@ -96,3 +102,17 @@ class EngineConflict(EngineError):
 
 class EngineUnreachable(EngineError):
     """Nothing was sent, or only a question: the engine does not answer."""
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Each problem once, by file and place."""
+    return tuple(sorted(dict.fromkeys(problems), key=lambda one: (one.file, one.line, one.column)))
+
+
+def settle(problems: Iterable[Problem], refusals: Iterable[Problem] = ()) -> None:
+    """Raise BadInput with all of both where there are problems, Refused where there are only refusals; else nothing."""
+    wrong, refused = tuple(problems), tuple(refusals)
+    if wrong:
+        raise BadInput(*in_order((*wrong, *refused)))
+    if refused:
+        raise Refused(*in_order(refused))
