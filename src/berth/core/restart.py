@@ -62,7 +62,7 @@ def after_end(restart: Restart, task: Task, outcome: Outcome) -> Next:
 
 def _after_stop(task: Task, outcome: Outcome) -> Next | None:
     match task.stop_for:
-        case "":
+        case "" | "unhealthy":
             return None
         case "cancelled" | "removed-on-engine":
             return Next(trigger="finish", reason=task.stop_for, counted=False)

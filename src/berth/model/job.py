@@ -32,6 +32,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is away for once changes no service.
     `stack` and `service` are "" for a job of its own. `engine_name` is slot 1's name on the engine.
     `rollout` is its latest update across slots, where Berth places them (None: there was none).
+    `taking` is the engine's id of the service that the docker CLI made and that this job takes over, as long as that is
+    there; `retiring`: nothing of that service is needed any more, it is to be removed.
     Times are seconds since the epoch. `seq` orders jobs that were submitted in the same instant.
     """
 
@@ -53,6 +55,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     held: bool = False
     cancelled: bool = False
     ended_at: float | None = None
+    taking: str = ""
+    retiring: bool = False
     warnings: tuple[str, ...] = ()
     demands: tuple[Demand, ...] = ()
     rollout: RolloutState | None = None
@@ -94,6 +98,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `wants_replace`: it runs an older generation until another grant (`next_node`, `next_cards`) is committed.
     `fared` tells how it took the latest update. `digest` stands for what the slot's object asked for when the attempt
     began.
+    `takes_over` is the engine's id of a task that Berth did not start and that still runs on the cards of this slot.
     `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
     """
 
@@ -124,6 +129,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str = ""
     next_node: str = ""
     next_cards: tuple[str, ...] = ()
+    takes_over: str = ""
     fared: Fared | None = None
     version: int = 1
 
@@ -169,6 +175,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attachable: bool = False
     internal: bool = False
     labels: dict[str, str] = {}
+    ipam_driver: str = ""
     subnets: tuple[str, ...] = ()
 
 
