@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 
 from berth.dockerapi.client import Docker, segment
-from berth.model.errors import BerthError, ObjectGone
+from berth.model.errors import BerthError, ImageAbsent, ObjectGone
 from berth.model.image import relevant
 from berth.model.wire import FoundImage
 
@@ -26,7 +26,7 @@ async def find_image(docker: Docker, name: str) -> FoundImage:
         async with asyncio.timeout(ANSWER_S):
             data = await docker.read(f"/images/{segment(name)}/json")
         config = msgspec.json.decode(data, type=_Image).config
-    except ObjectGone:
+    except (ImageAbsent, ObjectGone):
         return FoundImage(image=name, here=False)
     except (BerthError, TimeoutError, msgspec.MsgspecError):
         return FoundImage(image=name)

@@ -19,6 +19,7 @@ from berth.model.wire import (
     Container,
     Foreign,
     ForeignUse,
+    FoundImage,
     Heartbeat,
     Hello,
     Refuse,
@@ -89,6 +90,7 @@ class Agents:
             await peer.send(_refusal("agent-wrong-node", told, hint, final=True))
             return ""
         await self._replace(found.name, peer, hello.instance)
+        self.control.images.joined(found.name, peer)
         await peer.send(Welcome(lease_s=LEASE_S, node=found.name))
         told = f"the agent of {found.name} is here (version {hello.agent})"
         await self.control.writer.commit((self.control.note("agent-joined", told, node=found.name),))
@@ -153,6 +155,8 @@ class Agents:
                 await self._saw(name, message)
             case Uses(uses=uses):
                 self.control.uses.update({use.uuid: use for use in uses})
+            case FoundImage():
+                self.control.images.heard(name, message)
             case Heartbeat():
                 pass
 
@@ -196,6 +200,7 @@ class Agents:
         await stop_task(control, saw.task, "wrong-cards")
 
     async def _left(self, name: str, peer: AgentPeer) -> None:
+        self.control.images.left(name, peer)
         with contextlib.suppress(OSError):
             await peer.close()
         if not name or self._peers.get(name) is not peer:

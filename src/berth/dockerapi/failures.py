@@ -7,6 +7,7 @@ from berth.model.errors import (
     EngineError,
     EngineUnknown,
     EngineUnreachable,
+    ImageAbsent,
     ObjectGone,
     Problem,
     StaleVersion,
@@ -15,7 +16,11 @@ from berth.model.errors import (
 # A Swarm manager answers so when the change may still be carried out by the other managers.
 UNDECIDED = ("DeadlineExceeded", "deadline exceeded", "context canceled", "lost leadership", "lost its leadership")
 GATEWAYS = (502, 504)
-_KINDS: dict[str, type[EngineError]] = {"engine-object-gone": ObjectGone, "engine-conflict": EngineConflict}
+_KINDS: dict[str, type[EngineError]] = {
+    "engine-object-gone": ObjectGone,
+    "engine-conflict": EngineConflict,
+    "image-absent": ImageAbsent,
+}
 
 
 class _Answer(msgspec.Struct, frozen=True):

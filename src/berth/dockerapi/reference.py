@@ -2,9 +2,9 @@
 
 import msgspec
 
-from berth.model.image import registry_of
+from berth.model.image import HUB, registry_of
 
-HUB, HUB_HOST = "docker.io", "registry-1.docker.io"
+HUB_HOST = "registry-1.docker.io"
 
 
 class Reference(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from berth.control import pullable
 from berth.control.admit import MOST_SLOTS, check, make_job, new_tasks
 from berth.control.amend import commit_whole
 from berth.control.context import Control
@@ -26,6 +27,7 @@ async def submit(
 ) -> list[Job]:
     """Admit jobs of their own, all or none, durably; they wait from then on. Raises BadInput, Refused."""
     may_submit(actor)
+    await pullable.learn(control, drafts, auth)
     await check(control, drafts)
     jobs = _distinct_names([make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
     if auth:
@@ -59,12 +61,14 @@ def _submitted(control: Control, job: Job) -> Note:
     return control.note("submitted", job.name, actor=job.user, job=job.id)
 
 
-async def plan(control: Control, actor: Actor, drafts: Sequence[Draft]) -> PlanReport:
+async def plan(control: Control, actor: Actor, drafts: Sequence[Draft], auth: str = "") -> PlanReport:
     """What `submit` would do now, from the same decision, with nothing created. Raises BadInput, Refused."""
     may_submit(actor)
+    await pullable.learn(control, drafts, auth)
     await check(control, drafts)
     planned = report(control, [make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
     warnings = dict.fromkeys(warning for draft in drafts for warning in draft.warnings)
+    warnings |= dict.fromkeys(pullable.warnings(control, drafts))
     return msgspec.structs.replace(planned, warnings=tuple(warnings))
 
 
