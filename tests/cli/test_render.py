@@ -62,6 +62,54 @@ def test_a_problem_shows_the_place_with_a_mark_and_what_to_write() -> None:
     ]
 
 
+def mark(excerpt: str, column: int, cut: int = 0) -> tuple[str, str]:
+    """The line and the mark under it, as they are printed."""
+    _, line, under, _ = lines({"message": "m", "code": "c", "file": "f", "line": 1, "column": column,
+                               "excerpt": excerpt, "cut": cut})  # fmt: skip
+    return line.removeprefix("  | "), under.removeprefix("  | ")
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "column", "under"),
+    [
+        ("a: b", 1, "^"),
+        ("comand: x", 1, "^~~~~~"),
+        ("    image: bb:1", 12, "           ^~~~"),
+        ("x: 'a b'", 5, "    ^~~"),
+        ('x: ["one", two]', 12, "           ^~~"),
+        ("x: {count: -1}", 12, "           ^~"),
+        ("\tx: 1", 5, "\t   ^"),
+        ("名前: 値段 x", 1, "^~~~"),
+        ("名前: 値段 x", 5, "      ^~~~"),
+        ("e\u0301: xy", 5, "   ^~"),
+        ("x:", 3, "  ^"),
+        ("x: {", 4, "   ^"),
+    ],
+)
+def test_the_word_at_the_place_is_marked_in_its_right_column(excerpt: str, column: int, under: str) -> None:
+    assert mark(excerpt, column) == (excerpt, under)
+
+
+@pytest.mark.parametrize("before", [0, 40, 99, 100, 140, 500])
+@pytest.mark.parametrize("after", [0, 30, 500])
+def test_a_long_line_is_cut_around_its_mark(before: int, after: int) -> None:
+    line, under = mark("x" * before + " wrong " + "y" * after, before + 2)
+    assert len(line) <= 100
+    assert line[under.index("^") :].startswith("wrong")
+    assert under.endswith("^~~~~")
+    assert ("…" in line) == (before + after + 7 > 100)
+
+
+def test_a_line_that_the_server_cut_is_marked_in_its_right_place() -> None:
+    line, under = mark("a" * 100 + " wrong", 900, cut=798)
+    assert line.startswith("…")
+    assert line[under.index("^") :] == "wrong"
+
+
+def test_a_place_beyond_the_line_has_no_mark() -> None:
+    assert lines({"message": "m", "file": "f", "line": 1, "column": 9, "excerpt": "abc"}) == ["f:1:9: m", "  | abc"]
+
+
 def test_problems_are_set_apart() -> None:
     assert report([{"code": "a", "message": "x"}, {"code": "b", "message": "y", "hint": "one\ntwo"}]) == (
         "berth: x\n  code: a (berth explain a)\n\nberth: y\n  -> one\n     two\n  code: b (berth explain b)"

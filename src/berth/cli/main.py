@@ -57,17 +57,22 @@ LOCAL = {
 def run(argv: Sequence[str], local: Mapping[str, str]) -> int:
     """Run one command line and return its exit code; `local` maps a verb to "module:function" of its own."""
     _forgiving_output()
+    words = list(argv)
     try:
-        return _dispatch(list(argv), local)
+        return _dispatch(words, local)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:  # noqa: BLE001 - the last resort: nobody is ever shown a traceback
-        from berth.cli.guard import explain_failure
+        return _explained(error, "--json" in words)
 
-        return explain_failure(error)
+
+def _explained(error: Exception, as_json: bool) -> int:
+    from berth.cli.guard import explain_failure
+
+    return explain_failure(error, as_json)
 
 
 def _forgiving_output() -> None:
@@ -97,7 +102,16 @@ def _dispatch(argv: list[str], local: Mapping[str, str]) -> int:
         args = parser.parse_args(before + rest)
     except SystemExit as end:  # argparse ends the process itself only after --help
         return int(end.code or 0)
-    return verb.call(Session(args))
+    return _called(verb, Session(args))
+
+
+def _called(verb: Verb, session: Session) -> int:
+    try:
+        return verb.call(session)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - here it is known whether --json was meant for berth
+        return _explained(error, session.screen.as_json)
 
 
 def load(name: str) -> Verb:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from berth.compose import keys, units
+from berth.compose import keys, masking, units
 from berth.compose.report import Report
 from berth.compose.scalars import shown
 from berth.compose.text import Place
@@ -247,8 +247,10 @@ class Fields:
             return node.value
         text = shown(node.value)
         if text != node.written:
-            message = f"{name}: {node.written} is a number and arrives as {text}, as with docker stack deploy."
-            hint = f'To keep it as it is: {name}: "{node.written}"'
+            secret = masking.is_secret_name(name)
+            written, arrives = ("VALUE", "other text") if secret else (node.written, text)
+            message = f"{name}: {written} is a number and arrives as {arrives}, as with docker stack deploy."
+            hint = f'To keep it as it is: {name}: "{written}"'
             self.report.warn(node.place, "number-rewritten", message, hint, self.field(f"{key}.{name}"))
         return text
 
@@ -276,5 +278,7 @@ def as_whole(node: Node) -> int | None:
 def kind(node: Node) -> str:
     """What a node is, in words."""
     if isinstance(node, Scalar):
-        return f"{_KINDS.get(type(node.value), 'empty')} ({node.written[:40]})" if node.value is not None else "empty"
+        if node.value is None:
+            return "empty"
+        return f"{_KINDS.get(type(node.value), 'empty')} ({masking.masked(node.written)[:40]})"
     return "a list" if isinstance(node, Items) else "a mapping"
