@@ -1,13 +1,61 @@
 """The transition table: what is in it, and that nothing goes round it."""
 
+import msgspec
 import pytest
 
-from berth.model.lifecycle import FINISHED, LIVE, OCCUPYING, QUEUED, TRANSITIONS, IllegalTransition, step
+from berth.model.lifecycle import (
+    FINISHED,
+    LIVE,
+    OCCUPYING,
+    QUEUED,
+    TRANSITIONS,
+    IllegalTransition,
+    ask_stop,
+    begin,
+    refill,
+    returned,
+    step,
+)
 from tests import build
 
 
-def test_an_over_task_stays_over() -> None:
-    assert not [line for line in TRANSITIONS if line[0] in FINISHED]
+def test_an_over_task_stays_over_unless_its_slot_is_wanted_again() -> None:
+    assert [line for line in TRANSITIONS if line[0] in FINISHED] == [("ended", "refill")]
+
+
+def test_a_refilled_slot_is_a_new_task_that_knows_its_last_attempt_until_that_is_gone() -> None:
+    over = build.task(state="ended", reason="cancelled", attempt=3, node="gpu-1", cards=("a",), restarts=2, version=7)
+    assert refill(over) == build.task(state="waiting", attempt=3, version=8)
+    seen = refill(msgspec.structs.replace(over, gone=False))
+    assert seen == build.task(state="waiting", attempt=3, version=8, gone=False, node="gpu-1", cards=("a",))
+
+
+def test_a_task_on_a_silent_node_that_was_asked_to_end_is_stopped_when_the_node_answers() -> None:
+    silent = build.task(state="unknown", attempt=1)
+    assert returned(silent).state == "running"
+    asked = ask_stop(silent, "cancelled")
+    assert (asked.state, asked.stop_for) == ("unknown", "cancelled")
+    assert (returned(asked).state, returned(asked).stop_for, returned(asked).stop_sent) == (
+        "stopping",
+        "cancelled",
+        False,
+    )
+
+
+def test_a_stop_that_was_sent_before_the_silence_is_not_taken_for_unsent() -> None:
+    sent = step(build.task(state="stopping", stop_for="requeue", stop_sent=True), "silent")
+    assert (returned(sent).state, returned(sent).stop_sent) == ("stopping", True)
+
+
+def test_an_attempt_begins_with_nothing_of_the_one_before() -> None:
+    again = build.task(
+        state="restarting", attempt=1, engine_id="c1", started_at=1.0, ended_at=2.0, digest="d", stop_for="replace"
+    )
+    task = begin(again, 9.0, 4, "gpu-2", ("GPU-2",), restarts=1)
+    assert task == build.task(
+        state="starting", attempt=2, generation=4, node="gpu-2", cards=("GPU-2",), granted_at=9.0, restarts=1,
+        gone=False, version=2,
+    )  # fmt: skip
 
 
 def test_cards_are_only_given_to_what_waits_or_restarts() -> None:

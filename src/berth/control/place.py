@@ -9,7 +9,7 @@ from berth.core.policies import load
 from berth.model.card import Share
 from berth.model.change import Batch, DoubleGrant, Note, PutAttempt, PutTask, Stale, Take
 from berth.model.job import Attempt, Task
-from berth.model.lifecycle import OCCUPYING, QUEUED, revise, step
+from berth.model.lifecycle import OCCUPYING, QUEUED, ask_stop, begin, revise
 from berth.model.plan import Place, Plan, Wait
 
 
@@ -54,11 +54,7 @@ class Placer:
         now = self.control.clock.now()
         cards = tuple(share.card for share in place.shares)
         job = self.control.cluster.jobs[task.job]
-        new = step(
-            task, "grant", attempt=task.attempt + 1, generation=job.generation, node=place.node, cards=cards,
-            granted_at=now, started_at=None, ended_at=None, engine_id="", stop_for="", stop_sent=False, gone=False,
-            reason="", exit_code=None, error="", digest="",
-        )  # fmt: skip
+        new = begin(task, now, job.generation, place.node, cards, reason="", exit_code=None, error="")
         return (
             PutTask(new, was=task.version),
             *((Take(task.id, place.shares),) if place.shares else ()),
@@ -72,8 +68,11 @@ class Placer:
         """Another grant for a task that still runs its old generation: its own cards count as its own."""
         cards = tuple(share.card for share in place.shares)
         more = tuple(share for share in place.shares if share.card not in task.cards)
-        fields = {"next_node": place.node, "next_cards": cards, "wants_replace": False, "stop_for": "replace"}
-        new = step(task, "stop", **fields) if task.state in ("running", "starting") else revise(task, **fields)
+        fields = {"next_node": place.node, "next_cards": cards, "wants_replace": False}
+        if task.state in ("running", "starting"):
+            new = ask_stop(task, "replace", **fields)
+        else:
+            new = revise(task, stop_for="replace", **fields)
         note = self.control.note("replacing", f"task {task.id} is replaced on {place.node}", job=task.job, task=task.id)
         return (PutTask(new, was=task.version), *((Take(task.id, more),) if more else ()), note)
 

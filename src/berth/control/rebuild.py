@@ -15,8 +15,6 @@ from berth.model.lifecycle import OCCUPYING
 from berth.model.seen import Life, Observed, SlotObject
 from berth.model.spec import TaskSpec
 
-ALIVE = ("running", "starting", "unknown")
-
 
 async def rebuild(control: Control, look: Observed) -> int:
     """Bring back what the engine shows of this cluster and the store does not know; the number of jobs brought back.
@@ -72,7 +70,7 @@ def _engine_name(control: Control, job: Job, objects: Mapping[str, SlotObject], 
 
 
 def _newer(life: Life, than: Life) -> bool:
-    return (life.state in ALIVE, life.attempt) > (than.state in ALIVE, than.attempt)
+    return (life.alive, life.attempt) > (than.alive, than.attempt)
 
 
 def _job(control: Control, job_id: str, labels: Mapping[str, str], spec: TaskSpec, number: int) -> Job:
@@ -109,7 +107,7 @@ def _task(control: Control, job: Job, task_id: str, seen: SlotObject | None, lif
             base, state="ended" if ok else "failed", attempt=attempt, cards=cards, node=node, reason="exit",
             exit_code=life.exit_code, error=life.error, ended_at=life.ended_at, gone=False, engine_id=life.engine_id,
         )  # fmt: skip
-    running = life is not None and life.state in ALIVE
+    running = life is not None and life.alive
     return msgspec.structs.replace(
         base, state="running" if running else "starting", attempt=attempt, cards=cards, node=node, gone=False,
         engine_id=life.engine_id if life else "", generation=job.generation, granted_at=control.clock.now(),

@@ -13,7 +13,7 @@ from berth.core.expire import Held, expire
 from berth.core.status import job_status
 from berth.model.change import Batch, DropStack, Give, PutJob, PutStack, Stale
 from berth.model.job import Job, Task
-from berth.model.lifecycle import FINISHED, QUEUED, revise
+from berth.model.lifecycle import FINISHED, QUEUED, is_clear, is_settled, revise
 
 
 class Reclaimer:
@@ -44,7 +44,7 @@ class Reclaimer:
         held = control.cluster.ledger.grants.get(task_id)
 
         def free(task: Task) -> Task | None:
-            if task.state not in FINISHED | QUEUED or (task.gone and task.id not in control.cluster.ledger.grants):
+            if task.state not in FINISHED | QUEUED or is_clear(task, control.cluster.ledger.grants):
                 return None
             cards = () if task.state in QUEUED else task.cards
             return revise(task, gone=True, cards=cards, node="" if task.state in QUEUED else task.node)
@@ -64,7 +64,7 @@ class Reclaimer:
             job, tasks = cluster.jobs.get(job_id), cluster.tasks_of(job_id)
             if job is None or job.ended_at is not None or job.native:
                 continue
-            over = all(task.state in FINISHED and task.gone and task.id not in cluster.ledger.grants for task in tasks)
+            over = all(is_settled(task, cluster.ledger.grants) for task in tasks)
             if over and (job.cancelled or (tasks and job.replicas > 0)):
                 cluster.work.unsettled[job_id] = None  # asked again should the commit fail
                 await self._close(job, tasks)

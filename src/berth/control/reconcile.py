@@ -15,7 +15,7 @@ from berth.model.change import Batch, Give, PutAttempt
 from berth.model.errors import Refused
 from berth.model.job import Job, StopFor, Task
 from berth.model.launch import Handle
-from berth.model.lifecycle import FINISHED, LIVE, revise, step
+from berth.model.lifecycle import FINISHED, LIVE, ask_stop, begin, returned, revise, step
 from berth.model.seen import SlotObject
 
 
@@ -87,7 +87,7 @@ class Reconciler:
             case act.Silent(task=task):
                 await self._silent(task)
             case act.Returned(task=task):
-                await amend(control, task, lambda now: step(now, "return") if now.state == "unknown" else None)
+                await amend(control, task, lambda now: returned(now) if now.state == "unknown" else None)
             case act.Unplaceable():
                 await self._unplaceable(action)
             case act.Overdue(task=task):
@@ -136,11 +136,10 @@ class Reconciler:
             job = control.cluster.jobs[task.job]
             node, cards = (task.next_node, task.next_cards) if task.next_node else (task.node, task.cards)
             seen = control.object_of(task.id)
-            return step(
-                task, "grant", attempt=task.attempt + 1, generation=job.generation, node=node, cards=cards,
-                granted_at=control.clock.now(), started_at=None, ended_at=None, engine_id="", stop_for="",
-                stop_sent=False, gone=False, restarts=task.restarts + 1, next_node="", next_cards=(), digest="",
-                object_version=seen.version if seen else task.object_version,
+            version = seen.version if seen else task.object_version
+            return begin(
+                task, control.clock.now(), job.generation, node, cards, restarts=task.restarts + 1, next_node="",
+                next_cards=(), object_version=version,
             )  # fmt: skip
 
         def extra(task: Task) -> Batch:
@@ -159,7 +158,7 @@ class Reconciler:
             if task.state in FINISHED or task.stop_for in ("cancelled", "removed-on-engine"):
                 return None
             if action.running and task.state in LIVE:
-                return step(task, "stop", stop_for="removed-on-engine", stop_sent=True)
+                return ask_stop(task, "removed-on-engine", stop_sent=True)
             return step(task, "finish", reason="removed-on-engine", ended_at=control.clock.now(), stop_for="")
 
         def told(task: Task) -> Batch:
@@ -186,7 +185,7 @@ class Reconciler:
         control = self.control
 
         def back(task: Task) -> Task | None:
-            return step(task, "stop", stop_for="requeue") if task.state == "starting" else None
+            return ask_stop(task, "requeue") if task.state == "starting" else None
 
         def told(task: Task) -> Batch:
             text = f"{task.node} cannot start it ({action.reason}): {action.message}; back to the queue"
@@ -195,9 +194,7 @@ class Reconciler:
         await amend(control, action.task, back, told)
 
     async def _ask_stop(self, task_id: str, why: StopFor) -> None:
-        await amend(
-            self.control, task_id, lambda now: step(now, "stop", stop_for=why) if now.state == "running" else None
-        )
+        await amend(self.control, task_id, lambda now: ask_stop(now, why) if now.state == "running" else None)
         self.control.wake("reconcile")
 
     def _stop(self, task_id: str, handle: Handle) -> None:
@@ -270,4 +267,4 @@ def _versioned(task: Task, seen: SlotObject) -> Task | None:
 
 
 def _replaced(task: Task) -> Task | None:
-    return step(task, "stop", stop_for="replace", stop_sent=False) if task.state == "running" else None
+    return ask_stop(task, "replace") if task.state == "running" else None

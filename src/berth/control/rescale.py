@@ -9,7 +9,7 @@ from berth.control.context import Control
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.errors import Refused
 from berth.model.job import Job, StopFor, Task
-from berth.model.lifecycle import FINISHED, LIVE, QUEUED, revise, step
+from berth.model.lifecycle import FINISHED, QUEUED, ask_stop, refill, revise, step
 
 
 async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> Job:
@@ -45,15 +45,12 @@ def slots_of(control: Control, job: Job, tasks: Iterable[Task]) -> Batch:
 
 def _wanted(job: Job, slot: int, old: Task | None) -> PutTask | None:
     """A slot that shall be there: a new one, one that was scaled away, or one that is just being stopped for that."""
-    fresh = Task(id=f"{job.id}.{slot}", job=job.id, slot=slot)
     if old is None:
-        return PutTask(fresh)
+        return PutTask(Task(id=f"{job.id}.{slot}", job=job.id, slot=slot))
     if old.stop_for == "scale":
         return PutTask(revise(old, stop_for="requeue", object_id="", object_version=0), was=old.version)
     if old.state in FINISHED and old.reason == "cancelled":
-        held = {} if old.gone else {"gone": False, "node": old.node, "cards": old.cards}
-        again = msgspec.structs.replace(fresh, attempt=old.attempt, version=old.version + 1, **held)
-        return PutTask(again, was=old.version)
+        return PutTask(refill(old), was=old.version)
     return None
 
 
@@ -74,6 +71,4 @@ def _stopped(control: Control, task: Task, why: StopFor) -> Task | None:
         return None
     if task.state in QUEUED or task.state == "restarting":
         return step(task, "finish", reason="cancelled", ended_at=control.clock.now(), stop_for="")
-    if task.state == "unknown":
-        return revise(task, stop_for=why)
-    return step(task, "stop", stop_for=why, stop_sent=False) if task.state in LIVE else None
+    return ask_stop(task, why)

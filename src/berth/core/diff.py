@@ -95,7 +95,7 @@ def _lives_by_task(facts: Facts) -> dict[str, list[Life]]:
 def _slot(job: Job, task: Task, seen: SlotObject | None, lives: list[Life], facts: Facts) -> Slot:
     current = sorted((life for life in lives if life.attempt == task.attempt), key=lambda life: ORDER[life.state])
     life = current[0] if current and task.attempt else None
-    strays = tuple(other for other in lives if other is not life and other.state in ("running", "starting", "unknown"))
+    strays = tuple(other for other in lives if other is not life and other.alive)
     ended = [other for other in lives if other.state == "exited" and life is None]
     past = max(ended, key=lambda other: other.attempt, default=None) if not facts.capabilities.slot_objects else None
     absent = facts.observed.began > facts.settled.get(task.id, 0.0)
@@ -140,7 +140,7 @@ def _removed(slot: Slot, facts: Facts) -> bool:
 
 
 def _removed_actions(slot: Slot) -> Iterator[act.Action]:
-    holds = slot.life is not None and slot.life.state in ("running", "starting", "unknown")
+    holds = slot.life is not None and slot.life.alive
     yield act.Removed(slot.task.id, holds)
 
 
@@ -229,7 +229,7 @@ def _stop_overdue(slot: Slot, facts: Facts) -> bool:
 
 def _unknown_node(slot: Slot, facts: Facts) -> Iterator[act.Action]:
     life = slot.life
-    if life is not None and life.state in ("running", "starting"):
+    if life is not None and life.runs:
         yield act.Returned(slot.task.id)
     elif life is not None and life.state == "unknown":
         yield from _fenced_or_silent(slot, facts)
@@ -259,7 +259,7 @@ def _between_attempts(slot: Slot, facts: Facts) -> Iterator[act.Action]:
 def _over(slot: Slot, facts: Facts) -> Iterator[act.Action]:
     """A finished task keeps nothing running; what is left goes with a cancel, its stack, or a job of its own."""
     yield from _stop_strays(slot)
-    if slot.life is not None and slot.life.state in ("running", "starting"):
+    if slot.life is not None and slot.life.runs:
         yield act.Stop(slot.task.id, slot.handle)
         return
     leftover = slot.object is not None or slot.life is not None or slot.past is not None

@@ -6,7 +6,7 @@ import msgspec
 
 from berth.core.actions import Release
 from berth.model.job import Task
-from berth.model.lifecycle import FINISHED, QUEUED
+from berth.model.lifecycle import FINISHED, QUEUED, is_clear
 from berth.model.seen import Life, Observed
 
 
@@ -26,9 +26,9 @@ def expire(tasks: Iterable[Task], held: Held) -> Iterator[Release]:
     """A release for each task that needs its cards no more and of which the engine shows nothing alive."""
     alive = {life.task for life in held.observed.lives if _alive(life, held)}
     for task in tasks:
-        over = task.state in FINISHED and (not task.gone or task.id in held.granted)
-        queued = task.state in QUEUED and (not task.gone or task.id in held.granted)
-        if not (over or queued) or held.observed.began <= held.settled.get(task.id, 0.0):
+        if task.state not in FINISHED | QUEUED or is_clear(task, held.granted):
+            continue
+        if held.observed.began <= held.settled.get(task.id, 0.0):
             continue
         if task.id in alive and task.node not in held.fenced_nodes:
             continue
@@ -36,5 +36,4 @@ def expire(tasks: Iterable[Task], held: Held) -> Iterator[Release]:
 
 
 def _alive(life: Life, held: Held) -> bool:
-    """Whether this life may still touch its cards; what is only pending has none yet."""
-    return life.state not in ("exited", "pending") and life.labels.get("berth.cluster") == held.cluster
+    return life.alive and life.labels.get("berth.cluster") == held.cluster

@@ -1,13 +1,14 @@
 """The one transition table of a task; every change of a task's state anywhere goes through `step`."""
 
+from collections.abc import Container
 from typing import Any, Literal
 
 import msgspec
 
-from berth.model.job import Task, TaskState
+from berth.model.job import StopFor, Task, TaskState
 
 Trigger = Literal[
-    "prepare", "grant", "start", "silent", "return", "stop", "retry", "finish", "fail", "wait"
+    "prepare", "grant", "start", "silent", "return", "stop", "retry", "finish", "fail", "wait", "refill"
 ]  # fmt: skip
 
 # prepare   the engine has the slot's object, which cannot run yet
@@ -20,6 +21,7 @@ Trigger = Literal[
 # finish    the last attempt ended well, or the task was cancelled
 # fail      the last attempt ended badly
 # wait      the attempt ended and the task goes back to the queue without cards
+# refill    the slot was scaled away and is wanted again
 TRANSITIONS: dict[tuple[TaskState, Trigger], TaskState] = {
     ("waiting", "prepare"): "prepared",
     ("waiting", "grant"): "starting",
@@ -57,6 +59,7 @@ TRANSITIONS: dict[tuple[TaskState, Trigger], TaskState] = {
     ("restarting", "finish"): "ended",
     ("restarting", "fail"): "failed",
     ("restarting", "wait"): "waiting",
+    ("ended", "refill"): "waiting",
 }
 
 LIVE: frozenset[TaskState] = frozenset({"starting", "running", "stopping", "unknown"})
@@ -65,6 +68,16 @@ OCCUPYING: frozenset[TaskState] = LIVE | {"restarting"}
 """States in which the task holds its node's CPU and memory, and its cards."""
 QUEUED: frozenset[TaskState] = frozenset({"waiting", "prepared"})
 FINISHED: frozenset[TaskState] = frozenset({"ended", "failed"})
+
+
+def is_clear(task: Task, granted: Container[str]) -> bool:
+    """True when nothing of its attempts is left, on the engine or in the ledger (`granted`: who holds cards)."""
+    return task.gone and task.id not in granted
+
+
+def is_settled(task: Task, granted: Container[str]) -> bool:
+    """True when the task is over and nothing of it is left."""
+    return task.state in FINISHED and is_clear(task, granted)
 
 
 class IllegalTransition(Exception):
@@ -83,6 +96,32 @@ def step(task: Task, trigger: Trigger, **fields: Any) -> Task:
     if state not in OCCUPYING:
         fields = {"wants_replace": False, "next_node": "", "next_cards": (), **fields}
     return msgspec.structs.replace(task, state=state, version=task.version + 1, **fields)
+
+
+def begin(task: Task, at: float, generation: int, node: str, cards: tuple[str, ...], **fields: Any) -> Task:
+    """The task with its next attempt granted at `at` (seconds), of this generation of its job."""
+    return step(
+        task, "grant", attempt=task.attempt + 1, generation=generation, node=node, cards=cards, granted_at=at,
+        started_at=None, ended_at=None, engine_id="", stop_for="", stop_sent=False, gone=False, digest="", **fields,
+    )  # fmt: skip
+
+
+def ask_stop(task: Task, why: StopFor, **fields: Any) -> Task:
+    """The task, asked to end; one whose node is silent is asked when it answers again (`returned`)."""
+    fields = {"stop_sent": False, **fields, "stop_for": why}
+    return revise(task, **fields) if task.state == "unknown" else step(task, "stop", **fields)
+
+
+def returned(task: Task) -> Task:
+    """The task whose silent node answers again: it runs on, unless somebody wants it ended."""
+    return step(task, "stop" if task.stop_for else "return")
+
+
+def refill(task: Task) -> Task:
+    """A slot that was scaled away and is wanted again: a new one, which knows its last attempt until that is gone."""
+    held = {} if task.gone else {"gone": False, "node": task.node, "cards": task.cards}
+    fresh = Task(id=task.id, job=task.job, slot=task.slot, state=task.state, attempt=task.attempt, version=task.version)
+    return step(msgspec.structs.replace(fresh, **held), "refill")
 
 
 def revise(task: Task, **fields: Any) -> Task:

@@ -55,6 +55,16 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     spec: TaskSpec | None = None
 
     @property
+    def alive(self) -> bool:
+        """True when it may use its cards now: it is not over, and not only pending."""
+        return self.state in ("running", "starting", "unknown")
+
+    @property
+    def runs(self) -> bool:
+        """True when it is seen to be alive, since its node answers."""
+        return self.state in ("running", "starting")
+
+    @property
     def native(self) -> bool:
         """True for a task of a native service, whose lives the engine makes by itself."""
         return "berth.task" not in self.labels

@@ -6,7 +6,7 @@ from itertools import islice
 from berth.model.change import Batch, Superseded
 from berth.model.event import Event
 from berth.model.job import Attempt, Job, Task
-from berth.model.lifecycle import FINISHED
+from berth.model.lifecycle import is_settled
 from berth.ports import Loaded, StoreInUse
 from berth.store.tables import Tables
 
@@ -115,9 +115,7 @@ class MemoryStore:
     def _of_use(self, job: Job) -> bool:
         """True while an ended job has unfinished tasks, holds cards, or belongs to a stack that exists."""
         tasks = self._tables.tasks_of(job.id)
-        unfinished = any(
-            task.state not in FINISHED or not task.gone or task.id in self._tables.grants for task in tasks
-        )
+        unfinished = any(not is_settled(task, self._tables.grants) for task in tasks)
         return unfinished or job.stack in self._tables.stacks
 
 

@@ -15,7 +15,7 @@ from berth.model.change import Batch, Note, PutJob, PutTask, Remember
 from berth.model.draft import Draft
 from berth.model.errors import BadInput, NotFound, Refused
 from berth.model.job import Job, Task
-from berth.model.lifecycle import QUEUED, revise, step
+from berth.model.lifecycle import QUEUED, ask_stop, step
 from berth.model.plan import PlanReport
 from berth.model.token import Actor
 
@@ -148,11 +148,9 @@ async def requeue(control: Control, actor: Actor, job_id: str) -> Job:
 
 
 def _requeued(task: Task) -> Task | None:
-    if task.state in ("starting", "running"):
-        return step(task, "stop", stop_for="requeue", stop_sent=False)
-    if task.state == "restarting":
-        return step(task, "wait")
-    return revise(task, stop_for="requeue") if task.state == "unknown" else None
+    if task.state in ("starting", "running", "unknown"):
+        return ask_stop(task, "requeue")
+    return step(task, "wait") if task.state == "restarting" else None
 
 
 async def scale(control: Control, actor: Actor, job_id: str, replicas: int) -> Job:

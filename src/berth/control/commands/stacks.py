@@ -22,7 +22,7 @@ from berth.model.change import Batch, PutJob, PutStack, PutTask
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Refused
 from berth.model.job import Job, Network, Stack, Task, Volume
-from berth.model.lifecycle import LIVE, revise, step
+from berth.model.lifecycle import LIVE, ask_stop, revise, step
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
 from berth.model.token import Actor
 
@@ -261,4 +261,4 @@ def _renew(task: Task, same_cards: bool) -> Task | None:
         return None
     if not same_cards:
         return revise(task, wants_replace=True)
-    return step(task, "stop", stop_for="replace", stop_sent=False) if task.state != "unknown" else None
+    return ask_stop(task, "replace") if task.state != "unknown" else None

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from berth.control.mirror.changed import Changed
 from berth.control.mirror.services import Services
 from berth.model.job import Job, Task
-from berth.model.lifecycle import FINISHED, QUEUED
+from berth.model.lifecycle import FINISHED, QUEUED, is_clear, is_settled
 
 ENDED_KEPT = 1000
 """How many ended jobs stay in memory; older ones are read from the store."""
@@ -96,14 +96,13 @@ class Work:
     def _sort(self, task: Task) -> None:
         """Which of open and active the task belongs to."""
         self.unsettled[task.job] = None
-        clean = task.gone and task.id not in self._granted
-        if clean and task.state in FINISHED:
+        if is_settled(task, self._granted):
             self.open.pop(task.id, None)
         else:
             self.open[task.id] = task
         job = self.jobs.get(task.job)
         only_waits = task.state == "waiting" and job is not None and not job.stack
-        if clean and (task.state in FINISHED or only_waits):
+        if is_clear(task, self._granted) and (task.state in FINISHED or only_waits):
             self.active.pop(task.id, None)
         else:
             self.active[task.id] = task
