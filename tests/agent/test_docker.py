@@ -14,7 +14,7 @@ from berth.agent.agent import AgentSettings
 from berth.agent.link import InProcessLink
 from berth.dockerapi.address import Address
 from berth.model.errors import Problem
-from berth.model.wire import Cards, Container, Foreign, Hello, Look, Saw, Uses
+from berth.model.wire import Cards, Container, FindImage, Foreign, FoundImage, Hello, Look, Saw, Uses
 from berth.ports import Vendor
 from berth.vendors import detect
 from berth.vendors.nvidia import Nvidia
@@ -261,6 +261,19 @@ async def test_a_container_that_is_gone_at_once_is_said_to_be(host: DockerHost, 
         saw = await server.wait(Saw, lambda told: told.container == gone)
         assert saw.problem == ""
         await docker(host, "rm", "--force", gone)
+
+
+async def test_an_image_is_found_or_not_and_only_its_demands_are_told(host: DockerHost, vendor: Vendor) -> None:
+    made = host.docker("create", IMAGE).strip()
+    host.docker("commit", "--change", 'ENV NVIDIA_REQUIRE_CUDA="cuda>=12.4" API_KEY=x', made, "team/needs:1")
+    host.docker("rm", made)
+    async with watching(host, vendor) as server:
+        await server.peers[0].send(FindImage(image="team/needs:1"))
+        found = await server.wait(FoundImage)
+        assert found == FoundImage(image="team/needs:1", here=True, env={"NVIDIA_REQUIRE_CUDA": "cuda>=12.4"})
+        await server.peers[0].send(FindImage(image="team/other:1"))
+        other = await server.wait(FoundImage, lambda told: told.image != found.image)
+        assert other == FoundImage(image="team/other:1", here=False)
 
 
 async def test_through_a_restart_of_the_daemon(host: DockerHost, vendor: Vendor) -> None:

@@ -44,6 +44,7 @@ def test_facts(fake: FakeNvml) -> None:
     assert (first.numa, second.numa, second.power_limit_w) == (0, 1, 250)
     assert (first.nvlink, second.nvlink, third.nvlink) == ((B,), (A,), ())
     assert (third.model, third.memory_mib) == ("A100-SXM4-80GB", 81920)
+    assert (first.brand, first.arch) == ("tesla", "7.0")
 
 
 def test_what_a_card_does_not_support_is_unknown_and_not_a_failure(fake: FakeNvml) -> None:
