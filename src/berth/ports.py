@@ -15,7 +15,7 @@ from berth.model.job import Attempt, Job, Network, Stack, Task
 from berth.model.launch import CardMount, Handle, Launch
 from berth.model.node import Node
 from berth.model.seen import Observed, SlotObject
-from berth.model.spec import TaskSpec
+from berth.model.spec import Pinned, TaskSpec
 from berth.model.stored import Content, FileKind, KeptFile, NewFile, SeenFile
 from berth.model.token import Token
 from berth.model.wire import Down, Up
@@ -177,7 +177,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     labels that Berth may write. `many_nodes`: more than one node.
     `shm`: shm_size can be set. `hints_all`: `changes` tells of every start and
     end, so that looking unasked is only a backstop. `images`: what runs comes from images that registries keep.
-    `container_keys`: what it runs are containers of one host, which take what services cannot: ipc, tmpfs, image mounts.
+    `container_keys`: it runs containers of one host, which take what services cannot: ipc, tmpfs, image mounts.
     """
 
     slot_objects: bool = False
@@ -286,6 +286,13 @@ class Engine(Protocol):
         """What the spec names and the engine lacks: secrets, configs, external networks, runtimes."""
         ...
 
+    async def pin(self, image: str, auth: str) -> Pinned:
+        """The image by the digest that its registry has now; nothing where it is not told, or the engine needs none.
+
+        `auth` is the X-Registry-Auth value, or "".
+        """
+        ...
+
     async def image(self, name: str, auth: str) -> RegistryAnswer:
         """What the image's registry says of it, asked as the engine's hosts would; `auth` is an X-Registry-Auth value.
 
@@ -319,6 +326,18 @@ class Engine(Protocol):
 
     async def apply_native(self, launch: Launch) -> Handle:
         """Create or update the native service of a job (its replicas included), as the engine's own CLI would."""
+        ...
+
+    async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:
+        """In which fields a service of the docker CLI's differs from what a native job asks for; empty: in none."""
+        ...
+
+    async def adopt_native(self, launch: Launch, service: str) -> Handle:
+        """Put a native job's marks on a service that the docker CLI made; its tasks go on. A repeat is harmless."""
+        ...
+
+    async def resize(self, service: str, replicas: int) -> None:
+        """Let a service that is being taken over have so many tasks; the engine chooses which of them end."""
         ...
 
     async def restore_replicas(self, seen: SlotObject) -> None:

@@ -81,11 +81,12 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a submit would do to one job."""
+    """What a submit would do to one job; `note` says what there is to know beside that, such as a downtime."""
 
     name: str
     change: Literal["create", "update", "keep", "remove"]
     tasks: tuple[TaskPlan, ...] = ()
+    note: str = ""
 
 
 class PlanReport(msgspec.Struct, frozen=True, kw_only=True):

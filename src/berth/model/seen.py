@@ -97,6 +97,8 @@ class Other(msgspec.Struct, frozen=True, kw_only=True):
     """Something that Berth did not start: a service, a container. `nodes` are engine node ids where it runs.
 
     `constraints` in the engine's words (for the guard before a label write); reservations are per running task.
+    `stack` is the stack of a service that is there, `replicas` how many tasks it wants (None: not a plain number), and
+    `tasks` are the engine's ids of its running ones, one for each of `nodes`, in the order of their numbers.
     `cards` are the values by which it names cards; `takes_cards` is True when it uses cards at all (an empty
     `cards` then means: which ones is not known).
     """
@@ -112,6 +114,20 @@ class Other(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[str, ...] = ()
     image: str = ""
     user: str = ""
+    stack: str = ""
+    replicas: int | None = None
+    tasks: tuple[str, ...] = ()
+
+
+class SeenPort(msgspec.Struct, frozen=True, kw_only=True):
+    """A published port ("8080/tcp") of something that Berth did not place; `node` is the engine's id of the node where
+    it is taken, "" for all of them. `holder` is the engine's id of what has it, `who` says it in words.
+    """
+
+    port: str
+    node: str
+    holder: str
+    who: str
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,3 +141,4 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     lives: tuple[Life, ...] = ()
     objects: tuple[SlotObject, ...] = ()
     others: tuple[Other, ...] = ()
+    ports: tuple[SeenPort, ...] = ()

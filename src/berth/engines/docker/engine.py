@@ -30,7 +30,7 @@ from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
 from berth.model.seen import Life, Observed, SeenNode, SlotObject
-from berth.model.spec import TaskSpec
+from berth.model.spec import Pinned, TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
 CREATED = "created"
@@ -123,6 +123,10 @@ class DockerEngine:
         """External networks that are not there."""
         return await self._networks().problems(networks)
 
+    async def pin(self, image: str, auth: str) -> Pinned:  # noqa: ARG002
+        """One host: what it has pulled is what runs. Nothing is pinned."""
+        return Pinned()
+
     async def image(self, name: str, auth: str) -> RegistryAnswer:
         """Asked by the server itself, with the daemon's own settings for registries."""
         return await self._images.ask(name, auth)
@@ -189,6 +193,18 @@ class DockerEngine:
     async def apply_native(self, launch: Launch) -> Handle:
         """A Docker host places no services: Berth places every slot itself. Always raises Refused."""
         raise Refused(refusals.no_native(launch.name))
+
+    async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:  # noqa: ARG002 - there is none
+        """A Docker host has no services. Always raises Refused."""
+        raise Refused(refusals.no_native(launch.name))
+
+    async def adopt_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
+        """A Docker host has no services. Always raises Refused."""
+        raise Refused(refusals.no_native(launch.name))
+
+    async def resize(self, service: str, replicas: int) -> None:  # noqa: ARG002 - there is none
+        """A Docker host has no services. Always raises Refused."""
+        raise Refused(refusals.no_native(service))
 
     async def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
         """Output of the container, as its log driver keeps it."""

@@ -21,7 +21,7 @@ from berth.model.launch import Handle, Launch
 from berth.model.node import Node
 from berth.model.seen import Observed, SeenNode, SlotObject
 from berth.model.simulate import EVERY_NODE, SimulatedNode
-from berth.model.spec import TaskSpec
+from berth.model.spec import Pinned, TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
 TERMINATED = 143
@@ -105,6 +105,10 @@ class SimulatedEngine:
         """Nothing is mounted or joined, so nothing is missing."""
         return ()
 
+    async def pin(self, image: str, auth: str) -> Pinned:  # noqa: ARG002
+        """Nothing is fetched here, so nothing is pinned."""
+        return Pinned()
+
     async def image(self, name: str, auth: str) -> RegistryAnswer:  # noqa: ARG002
         """Nothing is fetched here, so there is nobody to ask."""
         return RegistryAnswer()
@@ -155,6 +159,18 @@ class SimulatedEngine:
     async def apply_native(self, launch: Launch) -> Handle:
         """Nothing is placed by this engine. Always raises Refused."""
         raise Refused(refusals.no_native(launch.name))
+
+    async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:  # noqa: ARG002 - there is none
+        """Nothing is placed by this engine. Always raises Refused."""
+        raise Refused(refusals.no_native(launch.name))
+
+    async def adopt_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
+        """Nothing is placed by this engine. Always raises Refused."""
+        raise Refused(refusals.no_native(launch.name))
+
+    async def resize(self, service: str, replicas: int) -> None:  # noqa: ARG002 - there is none
+        """Nothing is placed by this engine. Always raises Refused."""
+        raise Refused(refusals.no_native(service))
 
     async def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
         """What the command printed so far, and with `follow` what it prints until it ends."""

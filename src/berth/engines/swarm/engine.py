@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import fitness, marks, networks, output
+from berth.dockerapi import digests, fitness, marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
 from berth.dockerapi.images import Images
-from berth.engines.swarm import following, records, refusals, wanted
+from berth.engines.swarm import following, likeness, records, refusals, wanted
 from berth.engines.swarm.claim import claim
 from berth.engines.swarm.files import Files
 from berth.engines.swarm.look import Look
@@ -24,7 +24,7 @@ from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
 from berth.model.seen import Observed, SlotObject
-from berth.model.spec import TaskSpec
+from berth.model.spec import Pinned, TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
 TRIES = 5
@@ -95,6 +95,10 @@ class SwarmEngine:
         """Secrets, configs and external networks that the Swarm does not have."""
         return (*await self._files.problems(spec), *await self._networks().problems(networks))
 
+    async def pin(self, image: str, auth: str) -> Pinned:
+        """Asked by the daemon, as the docker CLI has it asked."""
+        return await digests.pin(self._docker, image, auth)
+
     async def image(self, name: str, auth: str) -> RegistryAnswer:
         """Asked by the server itself, with the daemon's own settings for registries."""
         return await self._images.ask(name, auth)
@@ -162,6 +166,38 @@ class SwarmEngine:
                 if not left:
                     raise
         raise AssertionError("unreachable")
+
+    async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:
+        """Fields of the service that are not as Berth would write them."""
+        secrets, configs = await self._files.resolve(launch.spec)
+        there = await self._find(service)
+        return likeness.unlike(wanted.native_service(launch, secrets, configs), (there or {}).get("Spec", {}))
+
+    async def adopt_native(self, launch: Launch, service: str) -> Handle:
+        """An update of the service's own labels alone: what its tasks are made from stays, so Swarm leaves them be."""
+        for left in reversed(range(TRIES)):
+            there = await self._find(service)
+            if there is None:
+                raise refusals.gone(launch.name)
+            body = {**there["Spec"], "Labels": {**_labels(there), **marks.object_labels(launch)}}
+            try:
+                await self._update(there["ID"], there["Version"]["Index"], body, "")
+            except StaleVersion:
+                if not left:
+                    raise
+            else:
+                return await self._handle(there["ID"], launch)
+        raise AssertionError("unreachable")
+
+    async def resize(self, service: str, replicas: int) -> None:
+        """Set the number of replicas of a service that is not Berth's yet; one that is gone stays gone."""
+        for left in reversed(range(TRIES)):
+            try:
+                await self._scale_to(service, replicas)
+                return
+            except StaleVersion:
+                if not left:
+                    raise
 
     async def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
         """Output of the attempt's task, wherever it runs."""

@@ -118,7 +118,8 @@ class Look:
             labels = (template.container_spec.labels if template.container_spec else None) or {}
             if marks.CLUSTER not in labels:
                 strangers.setdefault(task.service, []).append((task, template))
-            elif not _is_placeholder(template):
+                labels = _adopted(services.get(task.service))
+            if labels and not _is_placeholder(template):
                 lives.append(
                     self._life(task, labels, task.node in down or (task.node != "" and task.node not in known))
                 )
@@ -221,6 +222,12 @@ def _ours(service: Service) -> bool:
     return marks.CLUSTER in (service.wanted.labels or {})
 
 
+def _adopted(service: Service | None) -> dict[str, str]:
+    """The labels by which a task counts that is older than the take-over of its service: the service's own."""
+    labels = (service.wanted.labels or {}) if service is not None and _ours(service) else {}
+    return {} if marks.TASK in labels else {key: value for key, value in labels.items() if key != marks.SPEC}
+
+
 def _newest_natives(lives: list[Life], tasks: list[RawTask]) -> tuple[Life, ...]:
     """Attempts are told apart by their number; of a native slot, whose lives Swarm makes, only the newest counts.
 
@@ -262,26 +269,35 @@ def _object(service: Service) -> SlotObject:
 
 
 def _others(services: dict[str, Service], strangers: dict[str, list[tuple[RawTask, TaskTemplate]]]) -> Iterable[Other]:
-    """Services without Berth's labels, and services that are gone but whose tasks still run."""
+    """Services without Berth's labels, services that are gone but whose tasks still run, and tasks that use cards and
+    are older than the take-over of their service.
+    """
     for service in services.values():
         if not _ours(service):
-            yield _other(service.id, service.wanted.name, service.wanted.task_template, strangers.pop(service.id, []))
+            found = _other(service.id, service.wanted.name, service.wanted.task_template, strangers.pop(service.id, []))
+            stack, mode = (service.wanted.labels or {}).get(marks.NAMESPACE, ""), service.wanted.mode.replicated
+            yield msgspec.structs.replace(found, stack=stack, replicas=mode.replicas if mode else None)
     for gone, tasks in strangers.items():
         running = [(task, template) for task, template in tasks if _holds(task)]
         if running and gone not in services:
             yield _other(gone or running[0][0].id, "", running[0][1], running)
+        elif running:
+            older = _other(gone, services[gone].wanted.name, running[0][1], running)
+            yield from (older,) if older.takes_cards else ()
 
 
 def _other(key: str, name: str, template: TaskTemplate, tasks: list[tuple[RawTask, TaskTemplate]]) -> Other:
     container = template.container_spec or records.ContainerSpec()
     held = (template.resources.reservations if template.resources else None) or records.Reservation()
     takes, cards = holders.by_environment(container.env or [])
-    generic, named = _generic(held.generic, [task for task, _ in tasks if _holds(task)])
+    running = sorted((task for task, _ in tasks if _holds(task)), key=lambda task: (task.slot, task.id))
+    generic, named = _generic(held.generic, running)
     return Other(
         id=key,
         name=name or key,
         kind="service",
-        nodes=tuple(task.node for task, _ in tasks if _holds(task)),
+        nodes=tuple(task.node for task in running),
+        tasks=tuple(task.id for task in running),
         constraints=tuple((template.placement.constraints if template.placement else None) or ()),
         cpu_nano=held.cpu,
         memory_bytes=held.memory,

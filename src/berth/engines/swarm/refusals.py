@@ -3,7 +3,7 @@
 from berth.dockerapi import fitness
 from berth.dockerapi.address import Address
 from berth.engines.swarm.records import Info
-from berth.model.errors import EngineError, Problem, StaleVersion
+from berth.model.errors import EngineError, ObjectGone, Problem, StaleVersion
 from berth.model.launch import Launch
 
 
@@ -28,6 +28,17 @@ def name_taken(name: str) -> EngineError:
             code="name-taken",
             message=f"The engine has a service {name} that does not belong to this job.",
             hint=f"Remove it (`docker service rm {name}`) or deploy under another name.",
+        )
+    )
+
+
+def gone(name: str) -> ObjectGone:
+    """The service that was to be taken over was removed meanwhile."""
+    return ObjectGone(
+        Problem(
+            code="engine-object-gone",
+            message=f"The Swarm no longer has the service {name}.",
+            hint="Deploy the file again.",
         )
     )
 
