@@ -191,13 +191,23 @@ class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
     max_per_node: int = 0
 
 
+class Pinned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An image as its registry had it when a stack was deployed: its name with the digest ("": not known), and the
+    (operating system, architecture) pairs that it is made for, with "" where any will do.
+    """
+
+    image: str = ""
+    platforms: tuple[tuple[str, str], ...] = ()
+
+
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What each task of a job runs. `command` replaces the image's entrypoint, `args` its command (None: keep).
 
     `env` are (name, value) pairs in order; a value of None unsets. `labels` go to the engine's service,
     `container_labels` to the container. `time_limit_s` is per attempt. `shm_bytes` 0 = the engine's default.
     `update` and `rollback` None: the file says nothing of them. `explicit` names what the file gives with a value that
-    changes nothing ("limits", "reservations", "restart.window"): engines that show it shall show it.
+    changes nothing ("limits", "reservations", "restart.window"): engines that show it shall show it. `pinned` is the
+    image that is to run, where that is told from `image`, which is as the file writes it.
     """
 
     image: str
@@ -234,3 +244,4 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     around: Surroundings = Surroundings()
     spread: Spread = Spread()
     explicit: tuple[str, ...] = ()
+    pinned: Pinned = Pinned()

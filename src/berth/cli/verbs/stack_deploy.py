@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from berth.cli.bundle import Bundle
+from berth.cli.bundle import Bundle, until_answered
 from berth.cli.images import auth_for, images_to_log_in_for
 from berth.cli.parser import duration, usage_error
 from berth.cli.plan import show_plan
@@ -25,8 +25,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("-c", "--compose-file", dest="files", metavar="FILE", action="append", required=True,
         help="a stack file; - reads standard input; several are merged as Docker does")  # fmt: skip
     add("--plan", action="store_true", help="say what would happen, and do nothing")
+    add("--prune", action="store_true", help="cancel the services that the files no longer name")
     add("--wait", action="store_true", help="wait until every task runs")
     add("--timeout", metavar="T", type=duration, help="with --wait: give up after this time, such as 60s (exit 6)")
+    add("--resolve-image", metavar="WHEN", choices=("always", "changed", "never"), default="always",
+        help="ask registries for the images' digests: always, changed, or never (always)")  # fmt: skip
     add("name", metavar="NAME", help="the stack's name")
 
 
@@ -34,9 +37,10 @@ def _deploy(session: Session) -> int:
     args = session.args
     if args.timeout is not None and not args.wait:
         raise usage_error("--timeout goes with --wait", "add --wait")
+    query: dict[str, str | int | None] = {"prune": 1} if args.prune else {}
     if args.plan:
-        return show_plan(session.screen, session.client, _send(session, {"plan": 1}))
-    answer = _send(session, {})
+        return show_plan(session.screen, session.client, _send(session, {**query, "plan": 1}))
+    answer = _send(session, query)
     session.screen.warn(answer.get("warnings", []))
     if session.screen.as_json:
         session.screen.value(answer)
@@ -45,6 +49,9 @@ def _deploy(session: Session) -> int:
         jobs = _settled(session, jobs)
         for line in summary(jobs, answer["changes"]):
             session.screen.say(line)
+        for name, change in answer["changes"].items():
+            if change == "remove":
+                session.screen.say(f"{name}: cancelled, since the files no longer name it")
     return _wait(session, args.timeout) if args.wait else 0
 
 
@@ -52,13 +59,15 @@ def _send(session: Session, query: dict[str, str | int | None]) -> dict[str, Any
     """Post the bundle, and again with what the server needs to see, until it has an answer."""
     args = session.args
     bundle = Bundle(args.files, session.environ)
-    while True:
+
+    def ask() -> dict[str, Any]:
         images = images_to_log_in_for(bundle.text, known_registries(session.environ))
-        body = {"name": args.name, "bundle": bundle.body, "auth": auth_for(session, images)}
+        auth = auth_for(session, images)
+        body = {"name": args.name, "bundle": bundle.body, "auth": auth, "resolve": args.resolve_image}
         answer: dict[str, Any] = session.client.post("/v1/stacks", body, query)
-        if not answer.get("needs"):
-            return answer
-        bundle.add(answer["needs"])
+        return answer
+
+    return until_answered(bundle, ask)
 
 
 def _settled(session: Session, jobs: Jobs) -> Jobs:

@@ -80,7 +80,7 @@ def _container(launch: Launch, configs: Files) -> dict[str, Any]:
     if spec.shm_bytes:
         mounts.append({"Type": "tmpfs", "Target": "/dev/shm", "TmpfsOptions": {"SizeBytes": spec.shm_bytes}})  # noqa: S108
     document = {
-        "Image": references.familiar(spec.image),
+        "Image": spec.pinned.image or references.familiar(spec.image),
         "Command": list(spec.command or ()),
         "Args": list(spec.args or ()),
         "Env": shapes.environment(launch, fill),
@@ -135,6 +135,7 @@ def _placement(spec: TaskSpec) -> dict[str, Any]:
             "Constraints": list(spec.request.constraints),
             "Preferences": over,
             "MaxReplicas": spec.spread.max_per_node,
+            "Platforms": [{"OS": system, "Architecture": processor} for system, processor in spec.pinned.platforms],
         }
     )
 
