@@ -107,7 +107,7 @@ def test_an_error_of_the_model_is_shown_as_one_of_the_apis(capsys: pytest.Captur
 
 
 def test_lists_can_be_watched() -> None:
-    lists = {"jobs", "queue", "cards", "gpus", "nodes", "stack ls", "stack ps", "token ls", "history"}
+    lists = {"jobs", "queue", "cards", "gpus", "nodes", "stack ls", "stack ps", "token ls", "history", "secret ls"}
     assert {name for name in VERBS if load(name).watch} == lists
 
 

@@ -306,10 +306,13 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """Files (paths as the stack file writes them) and shell variables that the server must see, too."""
+    """Files (paths as the stack file writes them) and shell variables that the server must see, too; `contents` are
+    files that become secrets and configs.
+    """
 
     files: tuple[str, ...]
     variables: tuple[str, ...]
+    contents: tuple[str, ...] = ()
 
 
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ import base64
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class Bundle:
         self._files = [(path, _read_stdin() if path == STDIN else _read(path)) for path in self._named]
         self._dotenv = self._beside()
         self._extra: dict[str, dict[str, str] | None] = {}
+        self._contents: dict[str, dict[str, str] | None] = {}
         self._variables: dict[str, str | None] = {}
 
     @property
@@ -33,7 +34,8 @@ class Bundle:
         if self._dotenv:
             found["dotenv"] = _source(*self._dotenv)
         where = str(self._home().absolute())
-        return found | {"extra": self._extra, "variables": self._variables, "directory": where}
+        sent = {"extra": self._extra, "contents": self._contents, "variables": self._variables}
+        return found | sent | {"directory": where}
 
     def add(self, needs: Mapping[str, Iterable[str]]) -> None:
         """Add the files and shell variables that the server asks for, and nothing that the files do not name.
@@ -45,7 +47,12 @@ class Bundle:
             self._only_once(path, self._extra)
             if not names_path(text, path):
                 raise _not_named(f"the file {path}")
-            self._extra[path] = self._env_file(path)
+            self._extra[path] = self._beside_first(path)
+        for path in needs.get("contents", ()):
+            self._only_once(path, self._contents)
+            if not names_path(text, path):
+                raise _not_named(f"the file {path}")
+            self._contents[path] = self._beside_first(path)
         for name in needs.get("variables", ()):
             self._only_once(name, self._variables)
             if not re.search(rf"\b{re.escape(name)}\b", text):
@@ -54,7 +61,7 @@ class Bundle:
 
     @property
     def text(self) -> str:
-        """All that travels so far, to see what it names."""
+        """All that travels so far, to see what it names; the content of secrets and configs names nothing."""
         parts = [data for _, data in self._files] + ([self._dotenv[1]] if self._dotenv else [])
         parts += [base64.b64decode(extra["data"]) for extra in self._extra.values() if extra]
         values = [value for value in self._variables.values() if value]
@@ -74,9 +81,18 @@ class Bundle:
             return None
         return str(path), _read(str(path))
 
-    def _env_file(self, path: str) -> dict[str, str] | None:
+    def _beside_first(self, path: str) -> dict[str, str] | None:
         found = self._home() / Path(path).expanduser()
         return _source(path, _read(str(found))) if found.is_file() else None
+
+
+def until_answered(bundle: Bundle, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Ask the server, and again with what it needs to see, until it has an answer."""
+    while True:
+        answer = ask()
+        if not answer.get("needs"):
+            return answer
+        bundle.add(answer["needs"])
 
 
 def names_path(text: str, path: str) -> bool:

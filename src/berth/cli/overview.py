@@ -9,7 +9,7 @@ SECTIONS = (
     ("start", ("up", "agent", "login")),
     ("jobs", ("run", "submit", "jobs", "queue", "why", "history", "logs", "wait", "cancel", "hold", "release",
               "requeue", "scale")),
-    ("stacks", ("stack deploy", "stack ls", "stack ps", "stack rm")),
+    ("stacks", ("stack deploy", "stack ls", "stack ps", "stack rm", "secret create", "secret ls", "secret rm")),
     ("cards and nodes", ("gpus", "cards", "nodes", "events", "node label", "node drain", "node undrain", "node fence",
                          "node unfence", "node rm", "card fence", "card unfence", "labels adopt")),
     ("people", ("token create", "token ls", "token revoke")),

@@ -25,7 +25,8 @@ def show_plan(screen: Screen, client: Client, plan: dict[str, Any]) -> int:
 
 def exit_code(plan: dict[str, Any]) -> int:
     """The worst that the plan says of any task."""
-    starts = {task["starts"] for job in plan["jobs"] for task in job.get("tasks", [])}
+    going = (job for job in plan["jobs"] if job["change"] != "remove")
+    starts = {task["starts"] for job in going for task in job.get("tasks", [])}
     return 2 if "never" in starts else 6 if "waits" in starts else 0
 
 
@@ -34,7 +35,8 @@ def plan_lines(plan: dict[str, Any], cards: Cards) -> list[str]:
     found: list[str] = []
     for job in plan["jobs"]:
         found.append(f"{MARKS.get(job['change'], '?')} {job['name']}: {job['change']}")
-        found += [f"    {line}" for task in job.get("tasks", []) for line in _task(task, cards)]
+        shown = _ends if job["change"] == "remove" else _task
+        found += [f"    {line}" for task in job.get("tasks", []) for line in shown(task, cards)]
     return [*found, "", f"{_verdict(exit_code(plan))} Nothing has been changed."]
 
 
@@ -45,6 +47,10 @@ def _task(task: dict[str, Any], cards: Cards) -> Iterator[str]:
         return
     word = "can never run" if task["starts"] == "never" else "waits"
     yield f"{slot}  {word}: {task.get('why') or 'no reason is known'}"
+
+
+def _ends(task: dict[str, Any], cards: Cards) -> Iterator[str]:
+    yield f"slot {task['slot']}  ends{_place(task, cards)}"
 
 
 def _place(task: dict[str, Any], cards: Cards) -> str:

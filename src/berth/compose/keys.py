@@ -144,35 +144,34 @@ IMAGE_OPTIONS = Section("image", frozenset(("subpath",)))
 CLUSTER_OPTIONS = Section("cluster", frozenset())
 TMPFS = Section("tmpfs", frozenset(("size",)), {}, _ignored("mode", why=_MOUNT_IGNORED))
 FILE_USE = Section("a secret or config", frozenset(("source", "target", "uid", "gid", "mode")))
+_DOCKER_REFUSES = "Leave it out: docker stack deploy refuses it, too."
 NETWORK = Section(
     "a network",
     frozenset(("name", "driver", "driver_opts", "ipam", "external", "internal", "attachable", "labels")),
-    _later("enable_ipv4", "enable_ipv6"),
+    dict.fromkeys(("enable_ipv4", "enable_ipv6"), _DOCKER_REFUSES),
     extras=True,
 )
-IPAM = Section("ipam", frozenset(("config",)), _later("driver", "options"))
-IPAM_CONFIG = Section("ipam.config", frozenset(("subnet",)), _later("gateway", "ip_range", "aux_addresses"))
+IPAM = Section("ipam", frozenset(("driver", "config")), {"options": _DOCKER_REFUSES})
+IPAM_CONFIG = Section(
+    "ipam.config", frozenset(("subnet",)), dict.fromkeys(("gateway", "ip_range", "aux_addresses"), _DOCKER_REFUSES)
+)
 EXTERNAL = Section("external", frozenset(("name",)))
 VOLUME = Section(
     "a volume",
     frozenset(("name", "driver", "driver_opts", "external", "labels")),
-    {"x-cluster-spec": NEXT},
+    {},
+    {"x-cluster-spec": "docker stack deploy creates no cluster volume from it; docker volume create does."},
     extras=True,
 )
-_CREATE = "Create it first (docker {0} create NAME FILE) and write external: true"
 SECRET = Section(
     "a secret",
-    frozenset(("name", "external")),
-    {
-        **dict.fromkeys(("file", "environment", "driver", "driver_opts", "template_driver"), _CREATE.format("secret")),
-        "labels": NEXT,
-    },
+    frozenset(("name", "external", "file", "environment", "driver", "driver_opts", "template_driver", "labels")),
+    {"content": "Put it into a file and write file: PATH, so that it does not stand in the stack file."},
     extras=True,
 )
 CONFIG = Section(
     "a config",
-    frozenset(("name", "external")),
-    {**dict.fromkeys(("file", "content", "environment", "template_driver"), _CREATE.format("config")), "labels": NEXT},
+    frozenset(("name", "external", "file", "content", "environment", "template_driver", "labels")),
     extras=True,
 )
 _SETTINGS = (
@@ -200,7 +199,7 @@ JOB = Section(
 def check(section: Section, mapping: Mapping, path: str, report: Report) -> None:
     """Note every key of the mapping that is not carried: later ones, ignored ones, and mistakes with the right key."""
     for name, entry in mapping.entries.items():
-        if name in section.carried or (section.extras and name.startswith("x-") and name not in section.later):
+        if name in section.carried or (section.extras and _is_extra(section, name)):
             continue
         field = f"{path}.{name[:80]}" if path else name[:80]
         if name in section.ignored:
@@ -209,6 +208,10 @@ def check(section: Section, mapping: Mapping, path: str, report: Report) -> None
             report.wrong(entry.key, "key-not-carried", f"{name} is not carried yet.", section.later[name], field)
         else:
             report.wrong(entry.key, "unknown-key", unknown(section, name), nearest(section, name), field)
+
+
+def _is_extra(section: Section, name: str) -> bool:
+    return name.startswith("x-") and name not in section.later and name not in section.ignored
 
 
 def unknown(section: Section, name: str) -> str:

@@ -1,7 +1,6 @@
-"""Top-level networks, volumes, secrets and configs of a stack file, by the names that they have on the engine."""
+"""Which networks, secrets and configs a service uses, and how; `sections` reads what the file declares of them."""
 
 import difflib
-import ipaddress
 import re
 from collections.abc import Mapping
 
@@ -9,35 +8,13 @@ import msgspec
 
 from berth.compose import guard, keys
 from berth.compose.fields import Fields, as_text
+from berth.compose.sections import DEFAULT
 from berth.compose.tree import Mapping as Table
-from berth.model.job import Network, Volume
+from berth.model.job import Network
 from berth.model.spec import FileRef, NetworkUse
 
-DEFAULT = "default"
 _UNDEFINED = {"networks": "undefined-network", "secrets": "undefined-secret", "configs": "undefined-config"}
 _DIGITS = re.compile(r"[0-7]{3,4}")
-_NAMESPACE = "com.docker.stack.namespace"
-
-
-class Objects(msgspec.Struct):
-    """What a stack file declares, by its keys; secrets and configs map to their names in the engine's store."""
-
-    networks: dict[str, Network]
-    volumes: dict[str, Volume]
-    secrets: dict[str, str]
-    configs: dict[str, str]
-
-
-def objects(top: Fields, stack: str) -> Objects:
-    """Read all four sections."""
-    networks = {key: _network(key, one, stack) for key, one in top.named("networks", keys.NETWORK)}
-    networks.setdefault(DEFAULT, Network(name=f"{stack}_{DEFAULT}"))
-    return Objects(
-        networks,
-        {key: _volume(key, one, stack) for key, one in top.named("volumes", keys.VOLUME)},
-        {key: _stored(key, one, "secret") for key, one in top.named("secrets", keys.SECRET)},
-        {key: _stored(key, one, "config") for key, one in top.named("configs", keys.CONFIG)},
-    )
 
 
 def network_uses(service: Fields, networks: Mapping[str, Network]) -> dict[str, NetworkUse]:
@@ -84,10 +61,19 @@ def _long(row: Fields) -> FileRef:
     return FileRef(
         source="",
         target=row.text("target") or row.text("source"),
-        uid=row.text("uid") or "0",
-        gid=row.text("gid") or "0",
+        uid=_number(row, "uid"),
+        gid=_number(row, "gid"),
         mode=0o444 if mode is None else mode,
     )
+
+
+def _number(row: Fields, key: str) -> str:
+    """A user or group: engines take numbers alone here."""
+    text = row.text(key) or "0"
+    if not (text.isascii() and text.isdecimal() and int(text) < 2**32):
+        row.wrong(key, "bad-value", f"{key}: {text[:40]} is not a number.", f'Write {key}: "1000"')
+        return "0"
+    return text
 
 
 def _mode(row: Fields) -> int | None:
@@ -109,72 +95,3 @@ def _undefined(service: Fields, key: str, name: str, known: Mapping[str, object]
     body = "{external: true}" if kind in ("secret", "config") else ""
     hint = f"Write {near[0]}" if near else f"Add at the end: {key}: {{{name[:80]}: {body}}}"
     service.wrong(key, _UNDEFINED[key], f"the {kind} {name[:80]} is not among the file's {key}.", hint)
-
-
-def _external(one: Fields) -> tuple[bool, str]:
-    """(external, the name under the old form external: {name: X})."""
-    node = one.node("external")
-    if isinstance(node, Table):
-        return True, Fields(node, one.field("external"), one.report, keys.EXTERNAL).text("name")
-    return one.flag("external") or False, ""
-
-
-def _name(key: str, one: Fields, stack: str) -> tuple[bool, str]:
-    external, old = _external(one)
-    written = one.text("name")
-    if old and written:
-        one.wrong("external", "external-name-twice", "external.name and name contradict each other.", "Keep name.")
-    return external, written or old or (key if external else f"{stack}_{key}")
-
-
-def _network(key: str, one: Fields, stack: str) -> Network:
-    external, name = _name(key, one, stack)
-    ipam = one.table("ipam", keys.IPAM)
-    subnets = []
-    for path, node in ipam.rows("config"):
-        if isinstance(node, Table):
-            row = Fields(node, path, one.report, keys.IPAM_CONFIG)
-            subnets.append(_subnet(row))
-        else:
-            one.mistyped(node, path, "{subnet: 10.0.0.0/24}")
-    return Network(
-        name=name,
-        external=external,
-        driver=one.text("driver"),
-        driver_opts=one.texts("driver_opts"),
-        attachable=one.flag("attachable") or False,
-        internal=one.flag("internal") or False,
-        labels=one.texts("labels"),
-        subnets=tuple(filter(None, subnets)),
-    )
-
-
-def _subnet(row: Fields) -> str:
-    text = row.text("subnet")
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        row.wrong("subnet", "bad-value", f"'{text[:40]}' is not a subnet.", "Write subnet: 10.0.0.0/24")
-    return text
-
-
-def _volume(key: str, one: Fields, stack: str) -> Volume:
-    external, name = _name(key, one, stack)
-    driver, options, labels = one.text("driver"), one.texts("driver_opts"), one.texts("labels")
-    for other in ("driver", "driver_opts", "labels"):
-        if external and one.node(other) is not None:
-            one.wrong(
-                other, "external-with-settings", f"external and {other} contradict each other.", f"Remove {other}"
-            )
-    if external:
-        return Volume(name=name, external=True)
-    return Volume(name=name, driver=driver, driver_opts=options, labels={**labels, _NAMESPACE: stack})
-
-
-def _stored(key: str, one: Fields, kind: str) -> str:
-    external, name = _name(key, one, "")
-    later = keys.SECRET.later if kind == "secret" else keys.CONFIG.later
-    if not external and not any(one.node(other) is not None for other in later):
-        hint = f"Create it (docker {kind} create NAME FILE) and write external: true"
-        one.wrong("external", "key-not-carried", f"only external {kind}s are carried yet.", hint)
-    return name

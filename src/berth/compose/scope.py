@@ -21,6 +21,8 @@ class Scope:
         self._extra = bundle.extra
         self._variables: dict[str, None] = {}
         self._files: dict[str, None] = {}
+        self._contents: dict[str, None] = {}
+        self._given = bundle.contents
         self._report = report
         self._told: set[str] = set()
         self._filled: list[str] = []
@@ -29,7 +31,9 @@ class Scope:
     @property
     def needs(self) -> Needs:
         """What the client must send before there is an answer."""
-        return Needs(files=tuple(self._files), variables=tuple(self._variables))
+        return Needs(
+            files=tuple(self._files), variables=tuple(self._variables), contents=tuple(self._contents)
+        )
 
     def look(self, name: str) -> str | None:
         """The value of a variable; None: not set anywhere, or not known yet (then it is in `needs`)."""
@@ -65,6 +69,14 @@ class Scope:
             self._files[path] = None
             return msgspec.UNSET
         found = self._extra[path]
+        return None if found is None else found.data
+
+    def content(self, path: str) -> "msgspec.UnsetType | bytes | None":
+        """The same for a file that becomes a secret or config: its bytes are nobody's to read."""
+        if path not in self._given:
+            self._contents[path] = None
+            return msgspec.UNSET
+        found = self._given[path]
         return None if found is None else found.data
 
     def expand(self, node: Node, field: str = "") -> Node:

@@ -24,10 +24,10 @@ from berth.compose.deploy import Constraints
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields, Var
 from berth.compose.guard import Mounted
-from berth.compose.objects import Objects
 from berth.compose.places import Places
 from berth.compose.reservations import Reserved
 from berth.compose.scope import Scope
+from berth.compose.sections import Objects
 from berth.model.draft import Draft
 from berth.model.spec import FileRef, Limits, NetworkUse, Request, Restart, Surroundings, TaskSpec
 

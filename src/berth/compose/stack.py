@@ -6,9 +6,9 @@ from berth.compose import keys, merge, tree
 from berth.compose.container import environment, time_limit
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields
-from berth.compose.objects import Objects, objects
 from berth.compose.report import Report
 from berth.compose.scope import Scope
+from berth.compose.sections import Objects, ask_for_contents, objects
 from berth.compose.service import Read, Setting, service
 from berth.compose.text import decode
 from berth.compose.tree import Entry, Mapping
@@ -51,7 +51,7 @@ def read_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
 def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> LoadedStack:
     report = top.report
     _version(top)
-    declared = objects(top, stack)
+    declared = objects(top, stack, scope)
     setting = Setting(stack, declared, scope, *given, time_limit_s=time_limit(top, None))
     read = [service(name, one, setting) for name, one in _services(top)]
     drafts = tuple(one.draft for one in read)
@@ -59,7 +59,7 @@ def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> Lo
     networks, volumes = _used(declared, read)
     scope.tell()
     return LoadedStack(
-        drafts=drafts, networks=networks, volumes=volumes,
+        drafts=drafts, networks=networks, volumes=volumes, files=declared.files,
         problems=report.told(report.problems), refusals=report.told(report.refusals),
         warnings=report.told(report.warnings),
     )  # fmt: skip
@@ -97,8 +97,9 @@ def _needs(whole: Mapping, scope: Scope) -> Needs | None:
         for _, entry in services.node.entries.items() if services and isinstance(services.node, Mapping) else ():
             if isinstance(entry.node, Mapping):
                 environment(Fields(entry.node, "", quiet), scope)
+        ask_for_contents(whole, scope)
     needs = scope.needs
-    return needs if needs.variables or needs.files else None
+    return needs if needs.variables or needs.files or needs.contents else None
 
 
 def _version(top: Fields) -> None:

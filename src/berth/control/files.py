@@ -126,6 +126,8 @@ async def check_files(control: Control, actor: Actor, stack: str, files: tuple[N
     if not files:
         return
     wrong = [problem for new in files for problem in _unfit(new)]
+    if control.engine.files is None:
+        wrong += [_swarms_own(new) for new in files if new.file.driver or new.file.template_driver]
     if wrong:
         raise BadInput(*wrong)
     store = store_of(control)
@@ -209,9 +211,7 @@ def size_problem(kind: FileKind, content: Content) -> Problem | None:
 def taken(kind: FileKind, name: str) -> BadInput:
     """The name is in use."""
     hint = f"berth {kind} rm {name}, or choose another name"
-    return BadInput(
-        Problem(code="file-taken", message=f"there is a {kind} {name} already.", hint=hint, field="name")
-    )
+    return BadInput(Problem(code="file-taken", message=f"there is a {kind} {name} already.", hint=hint, field="name"))
 
 
 def _unfit(new: NewFile) -> list[Problem]:
@@ -226,6 +226,17 @@ def _unfit(new: NewFile) -> list[Problem]:
                 msgspec.structs.replace(problem, message=message, field=new.field, file=new.path, line=new.line)
             )
     return found
+
+
+def _swarms_own(new: NewFile) -> Problem:
+    return Problem(
+        code="secret-driver",
+        message=f"{new.file.name}: driver and template_driver are Swarm's own, and this is no Swarm.",
+        hint="Write file: PATH instead",
+        field=new.field,
+        file=new.path,
+        line=new.line,
+    )
 
 
 def _with_digest(control: Control, new: NewFile) -> msgspec.Struct:

@@ -81,6 +81,7 @@ class Networks:
 
     def _wanted(self, network: Network, stack: str) -> dict[str, Any]:
         pools = [{"Subnet": subnet} for subnet in network.subnets]
+        ipam = shapes.kept({"Driver": network.ipam_driver, "Config": pools})
         return {
             "Name": network.name,
             "Driver": network.driver or self._driver,
@@ -88,7 +89,7 @@ class Networks:
             "Internal": network.internal,
             "CheckDuplicate": True,
             "Labels": {**network.labels, marks.NAMESPACE: stack},
-            **shapes.kept({"IPAM": {"Config": pools} if pools else None, "Attachable": network.attachable}),
+            **shapes.kept({"IPAM": ipam, "Attachable": network.attachable}),
         }
 
 

@@ -188,8 +188,8 @@ CODES: dict[str, str] = {
         "Look at the thing (`berth jobs`, `berth nodes`) and try again."
     ),
     "config-missing": (
-        "The job names a config that the Swarm does not have. It must exist before the stack is deployed. "
-        "Create it with `docker config create NAME FILE`, or correct the name."
+        "The file names an external config that does not exist. Create it first (in a Swarm: `docker config create "
+        "NAME FILE`), or declare it with file: PATH."
     ),
     "connection-lost": (
         "The connection broke while the server was answering, so it is not known whether the call had an effect. "
@@ -307,6 +307,10 @@ CODES: dict[str, str] = {
         "A secret that a job or service mounts is not removed. The message names them; cancel them or deploy them "
         "without it, then remove it."
     ),
+    "file-missing": (
+        "A secret or config names a file that is not there or cannot be read on the machine where the command is "
+        "typed. Paths start at the directory of the first stack file."
+    ),
     "file-name": (
         "The name of a secret or config is made of letters, digits, `.`, `-` and `_`, begins and ends with a letter "
         "or digit, and has at most 64 characters, as in a Swarm."
@@ -315,12 +319,20 @@ CODES: dict[str, str] = {
         "A secret has 1 byte to 500 KiB, a config at most 1000 KiB, as in a Swarm. Keep larger files in a volume, and "
         "in a secret only the key that opens them."
     ),
+    "file-source": (
+        "A secret or config that is not external says with file: PATH where its content comes from (a config may have "
+        "content: instead, and both environment: NAME, as in Compose). Exactly one of them is written."
+    ),
     "file-taken": (
         "A secret or config of this name exists already. Choose another name, or remove the old one first: `berth "
         "secret rm NAME`. To use what is there, a stack file says external: true."
     ),
     "file-too-big": (
         "The file is larger than a stack or job file can be, so it was not read. Check that the right file was named."
+    ),
+    "file-twice": (
+        "Two secrets or two configs of the file have the same name on the engine, so one would replace the other. "
+        "Give each a name of its own."
     ),
     "gpu-assumed": (
         "runtime: nvidia or NVIDIA_VISIBLE_DEVICES=all says that cards are wanted, but not how many. Berth takes "
@@ -471,6 +483,9 @@ CODES: dict[str, str] = {
         "The API has nothing at this path. Check for a misspelled part, and that the version is in front "
         "(/v1/...). A newer client may know paths that an older server lacks: compare with `berth version`."
     ),
+    "no-such-secret": (
+        "There is no secret of this name. `berth secret ls` lists them; a stack's own secrets are named STACK_NAME."
+    ),
     "no-such-stack": (
         "No stack has this name here. `berth stack ls` lists those that Berth deployed; others are `docker stack ls`'s."
     ),
@@ -581,14 +596,19 @@ CODES: dict[str, str] = {
         "A job that has ended has no replicas to change. Deploy its stack again: `berth stack deploy -c FILE NAME`."
     ),
     "scale-negative": ("The number of replicas is a whole number from 0 up: `berth scale STACK_SERVICE=2`."),
+    "secret-driver": (
+        "A secret from a driver's plugin, and the templates of template_driver, are Swarm's own: a Docker host has "
+        "neither. Give the content with file: PATH, or use a Swarm."
+    ),
     "secret-key-file": (
         "The file secret.key in the server's data folder opens every secret that Berth keeps. It must hold 32 bytes "
         "in base64 and be readable by the server's user alone (`chmod 600`). Put it back from a backup when it was "
         "damaged."
     ),
     "secret-missing": (
-        "The job names a secret that the Swarm does not have. It must exist before the stack is deployed. "
-        "Create it with `docker secret create NAME FILE`, or correct the name."
+        "The job names a secret that does not exist, in the Swarm or, on a Docker host, among those that Berth keeps. "
+        "Create it with `berth secret create NAME FILE`, declare it in the stack file with file: PATH, or correct the "
+        "name (`berth secret ls`)."
     ),
     "secret-unreadable": (
         "What Berth keeps of a secret or config was encrypted with another key than the one in the data folder's "
@@ -599,6 +619,11 @@ CODES: dict[str, str] = {
         "A service without cards is placed by Swarm itself, one with cards by Berth, slot by slot. The file turns "
         "one into the other, which cannot happen under the service's name while the old form still runs. Cancel "
         "that service and deploy the file again; the other services of the stack go on."
+    ),
+    "service-left": (
+        "The stack has a service that the files no longer name. As with docker stack deploy it stays, with its cards, "
+        "until it is cancelled: `berth stack deploy --prune` cancels all such services, `berth cancel STACK_SERVICE` "
+        "one."
     ),
     "simulate-spec": (
         "The text after --simulate is not understood. Write NODE=MODEL:COUNT, more models of a node joined by +, "

@@ -24,7 +24,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that a stack deployment is made from, so that every client gets the same answer from the server.
 
     `files` in the order of `-c`; `dotenv` is a `.env` beside the first file. `extra` holds the files that the
-    server asked for by path (env_file); `variables` the shell variables that it asked for (None: not set there).
+    server asked for by path (env_file), `contents` those that become secrets and configs; `variables` the shell
+    variables that it asked for (None: not set there).
     `directory` is the absolute path in which relative binds start, as Docker's; "": they are refused.
     """
 
@@ -32,6 +33,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dotenv: SourceFile | None = None
     extra: dict[str, SourceFile | None] = {}
     variables: dict[str, str | None] = {}
+    contents: dict[str, SourceFile | None] = {}
     directory: str = ""
 
 
@@ -40,6 +42,7 @@ class Needs(msgspec.Struct, frozen=True, omit_defaults=True):
 
     files: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Stacks: deploy (or plan) from a bundle of files, list, look at one, remove."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -15,10 +16,10 @@ from berth.api.pages import PAGE, page_of
 from berth.api.reading import facts_for
 from berth.api.room import AnyRequest, Here, Room, actor_of
 from berth.compose import read_stack
-from berth.control import pullable
+from berth.control import pins, pullable
 from berth.control.commands import stacks as commands
-from berth.model.draft import Bundle, LoadedStack
-from berth.model.errors import NotFound
+from berth.model.draft import Bundle, LoadedStack, Needs
+from berth.model.errors import NotFound, Problem
 from berth.model.job import Job
 from berth.model.lifecycle import QUEUED
 from berth.model.token import Actor
@@ -32,11 +33,14 @@ DEPLOYED[200] = ResponseSpec(
 
 
 class Deploy(msgspec.Struct, frozen=True):
-    """The files of a stack (bytes in base64), and X-Registry-Auth values by registry."""
+    """The files of a stack (bytes in base64), X-Registry-Auth values by registry, and when registries are asked for the
+    digests of images.
+    """
 
     name: str
     bundle: Bundle
     auth: dict[str, str] = {}
+    resolve: pins.Resolve = "always"
 
 
 @post("/v1/stacks", summary="Deploy a stack, or plan it", response_headers=[REPLAYED], responses=DEPLOYED)
@@ -45,6 +49,7 @@ async def deploy(
     room: Here,
     data: JSONBody[Deploy],
     plan: Annotated[bool, QueryParameter(description="Say what would happen, and do nothing.")] = False,
+    prune: Annotated[bool, QueryParameter(description="Cancel the services that the files no longer name.")] = False,
 ) -> Response[bytes]:
     """The server parses the files, so that every client gets the same answer. Where it must see more, it says so
     (`needs`), and the client sends the bundle again. Deploying a known name updates only what changed.
@@ -53,27 +58,55 @@ async def deploy(
     loaded = await asyncio.to_thread(
         read_stack, data.bundle, data.name, facts_for(actor, room.control.engine.capabilities)
     )
-    if loaded.needs.files or loaded.needs.variables:
-        return reply(views.Unready(views.Needs(loaded.needs.files, loaded.needs.variables)))
+    if loaded.needs != Needs():
+        return reply(unready(loaded.needs))
     if plan:
-        report = await commands.plan_stack(room.control, actor, data.name, loaded, auth=data.auth)
-        return reply(tell.plan(report, loaded.warnings))
-    return await _deployed(room, actor, data, loaded)
+        loaded = pins.kept(room.control, data.name, loaded)
+        report = await commands.plan_stack(room.control, actor, data.name, loaded, prune, data.auth)
+        return reply(
+            tell.plan(report, (*loaded.warnings, *_stays(commands.left_behind(room.control, data.name, loaded), prune)))
+        )
+    loaded = await pins.pinned(room.control, data.name, loaded, data.auth, data.resolve)
+    return await _deployed(room, actor, data, loaded, prune)
 
 
-async def _deployed(room: Room, actor: Actor, data: Deploy, loaded: LoadedStack) -> Response[bytes]:
+async def _deployed(room: Room, actor: Actor, data: Deploy, loaded: LoadedStack, prune: bool) -> Response[bytes]:
     cluster = room.control.cluster
     known = data.name in cluster.stacks
     before = {job.id: job for job in cluster.work.services.of(data.name)}
-    jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth)
-    warnings = (*loaded.warnings, *pullable.warnings(room.control, loaded.drafts))
+    left = commands.left_behind(room.control, data.name, loaded)
+    jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth, prune)
+    warnings = (*loaded.warnings, *_stays(left, prune), *pullable.warnings(room.control, loaded.drafts))
     answer = views.Deployment(
         name=data.name,
         jobs=[show.job(cluster, job) for job in jobs],
-        changes={job.name: _change(before.get(job.id), job) for job in jobs},
+        changes={job.name: _change(before.get(job.id), job) for job in jobs} | _pruned(left, prune),
         warnings=[show.error(problem) for problem in dict.fromkeys(warnings)],
     )
     return reply(answer, 200 if known else 201)
+
+
+def _pruned(left: Iterable[Job], prune: bool) -> dict[str, str]:
+    return {job.name: "remove" for job in left} if prune else {}
+
+
+def _stays(left: Iterable[Job], prune: bool) -> list[Problem]:
+    """What to tell of services that the files no longer name."""
+    if prune:
+        return []
+    return [
+        Problem(
+            code="service-left",
+            message=f"{job.name} is no longer in the files and stays as it is.",
+            hint="To cancel it, too: add --prune",
+        )
+        for job in left
+    ]
+
+
+def unready(needs: Needs) -> views.Unready:
+    """What the client has to send."""
+    return views.Unready(views.Needs(needs.files, needs.variables, needs.contents))
 
 
 def _change(before: Job | None, job: Job) -> str:
