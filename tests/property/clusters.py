@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from berth.model.card import WHOLE, Card, Room
 from berth.model.node import Node
-from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
+from berth.model.snapshot import Candidate, CardView, NodeView, PortUse, Snapshot
 from berth.model.spec import Request
 
 MODELS = ("A100-SXM4-80GB", "Tesla-V100-SXM2-16GB", "A10-24GB", "")
@@ -14,6 +14,7 @@ CONSTRAINTS = (
     "gpu.driver >= 550.9", "gpu.numa == 0", "node.labels.zone == x", "node.labels.zone != x", "node.hostname =~ ^n[01]",
     "gpu.free >= 2", "gpu.free < 2", "gpu.free == 1", "gpu.count >= 2", "gpu.enable == true",
 )  # fmt: skip
+PORTS = ("80/tcp", "80/udp", "443/tcp")
 often = st.sampled_from([False, False, False, False, True])
 
 
@@ -52,7 +53,9 @@ def views(draw: st.DrawFn, name: str) -> NodeView:
     cpu, memory = draw(st.sampled_from([(0, 0), (8, 0), (8, 100)]))
     node = Node(name=name, engine="swarm", hostname=name, labels=labels, cpu_nano=cpu, memory_bytes=memory, **state)
     left = draw(st.integers(-1, cpu)) if cpu else None
-    return NodeView(node, draw(cards(name)), left, draw(st.integers(0, memory)) if memory else None)
+    ports = {port: PortUse(f"s{port}", "service x") for port in draw(st.sets(st.sampled_from(PORTS), max_size=1))}
+    room = draw(st.integers(0, memory)) if memory else None
+    return NodeView(node, draw(cards(name)), left, room, ports=ports if draw(often) else {})
 
 
 @st.composite
@@ -68,6 +71,8 @@ def requests(draw: st.DrawFn) -> Request:
         cpu_nano=draw(st.sampled_from([0, 0, 2, 9])),
         memory_bytes=draw(st.sampled_from([0, 0, 30])),
         pinned_node=draw(st.sampled_from(["", "", "", "n0", "elsewhere"])),
+        ports=tuple(sorted(draw(st.sets(st.sampled_from(PORTS), max_size=2)))) if draw(often) else (),
+        ingress=(draw(st.sampled_from(PORTS)),) if draw(often) else (),
     )
 
 
@@ -93,6 +98,34 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             )
         )  # fmt: skip
     return Snapshot(0.0, nodes, tuple(draw(st.permutations(waiting))))
+
+
+@st.composite
+def publishers(draw: st.DrawFn) -> Snapshot:
+    """Nodes that are well, and tasks of which nearly all publish ports, so that ports are what they contend for."""
+    names, nodes = [f"n{n}" for n in range(draw(st.integers(1, 3)))], []
+    for name in names:
+        seen = [Card(uuid=f"GPU-{name}-{n}", node=name, index=n, vendor="nvidia", model="A10") for n in range(4)]
+        taken = {port: PortUse("s1", "service x") for port in draw(st.sets(st.sampled_from(PORTS), max_size=1))}
+        views = tuple(CardView(card, Room(WHOLE, 0)) for card in seen)
+        node = Node(name=name, engine="swarm", hostname=name)
+        nodes.append(NodeView(node, views, ports=taken if draw(often) else {}))
+    waiting = []
+    for number in range(draw(st.integers(2, 6))):
+        wide = draw(st.sampled_from([False, False, True]))
+        ports = (draw(st.sampled_from(PORTS[:2])),)
+        request = Request(
+            gpus=draw(st.integers(0, 1)), ports=() if wide else ports, ingress=ports if wide else (),
+            pinned_node=draw(st.sampled_from(["", "", *names])),
+        )  # fmt: skip
+        home = draw(st.sampled_from(["", "", "", "n0"]))
+        task = f"j{number}.1"
+        if home:
+            nodes[0] = msgspec.structs.replace(nodes[0], ports={ports[0]: PortUse(task, "t"), **nodes[0].ports})
+        waiting.append(
+            Candidate(task=task, job=f"j{number}", name="t", request=request, rank=(0, 0.0, number, 1), home=home)
+        )
+    return Snapshot(0.0, tuple(nodes), tuple(draw(st.permutations(waiting))))
 
 
 def emptied(snapshot: Snapshot, *waiting: Candidate) -> Snapshot:

@@ -10,9 +10,9 @@ from berth.core.invariants import broken_ledger, broken_plan, fits_now
 from berth.core.policies import load
 from berth.model.card import WHOLE, Room, Share
 from berth.model.plan import Plan
-from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
+from berth.model.snapshot import Candidate, CardView, NodeView, PortUse, Snapshot
 from tests.effort import examples
-from tests.property.clusters import emptied, requests, snapshots, views
+from tests.property.clusters import emptied, publishers, requests, snapshots, views
 
 FIFO = load("fifo")
 slow = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,7 +38,9 @@ def test_the_same_snapshot_gives_the_same_plan_however_it_is_listed(snapshot: Sn
 def test_alone_a_task_starts_exactly_when_some_node_can_take_it(snapshot: Snapshot) -> None:
     for candidate in snapshot.waiting:
         alone = msgspec.structs.replace(snapshot, waiting=(candidate,))
-        assert bool(decide(alone, FIFO).places) is any(fits_now(candidate, view) for view in snapshot.nodes)
+        assert bool(decide(alone, FIFO).places) is any(
+            fits_now(candidate, view, snapshot.nodes) for view in snapshot.nodes
+        )
 
 
 @slow
@@ -107,14 +109,14 @@ def test_over_time_no_card_is_given_twice_and_everybody_gets_a_turn(snapshot: Sn
         assert broken_plan(now, plan) == []
         for place in plan.places:
             running[place.task] = place.node, place.shares
-            nodes = [_booked(view, place.shares, -1) for view in nodes]
-            del waiting[place.task]
+            asked = waiting.pop(place.task)
+            nodes = [_published(_booked(view, place.shares, -1), asked, place.node) for view in nodes]
         assert _ledger(nodes, running) == []
         if not running:
             break
         ended = data.draw(st.sampled_from(sorted(running)))
         _, shares = running.pop(ended)
-        nodes = [_booked(view, shares, 1) for view in nodes]
+        nodes = [_freed(_booked(view, shares, 1), ended) for view in nodes]
         assert _ledger(nodes, running) == []
     final = _final(nodes, waiting, memo)
     assert all(wait.never or "gpu.free" in _texts(snapshot, wait.task) for wait in final.waits)
@@ -141,6 +143,19 @@ def _booked(view: NodeView, shares: tuple[Share, ...], sign: int) -> NodeView:
     return msgspec.structs.replace(view, cards=tuple(found))
 
 
+def _published(view: NodeView, candidate: Candidate, node: str) -> NodeView:
+    """The node after a task that was placed on `node` has taken its ports."""
+    mine = candidate.request.ports if view.node.name == node else ()
+    use = PortUse(candidate.task, candidate.name)
+    ports = dict.fromkeys((*mine, *candidate.request.ingress), use)
+    return msgspec.structs.replace(view, ports={**view.ports, **ports})
+
+
+def _freed(view: NodeView, task: str) -> NodeView:
+    ports = {port: use for port, use in view.ports.items() if use.holder != task}
+    return msgspec.structs.replace(view, ports=ports)
+
+
 def _ledger(nodes: list[NodeView], running: dict[str, tuple[str, tuple[Share, ...]]]) -> list[str]:
     cards = [seen.card for view in nodes for seen in view.cards]
     rooms = {seen.card.uuid: seen.room for view in nodes for seen in view.cards}
@@ -163,3 +178,17 @@ def test_the_ledger_check_finds_what_is_wrong(view: NodeView) -> None:
         assert broken_ledger(cards, {**rooms, card.uuid: Room(-1, 0)}, [("a", Share(card.uuid, 1001, card.memory_mib))])
         assert broken_ledger(cards, {uuid: room for uuid, room in rooms.items() if uuid != card.uuid}, [])
     assert broken_ledger(cards, rooms, [("a", Share("ghost", 1, 0))]) == ["ghost is granted, but there is no such card"]
+
+
+@slow
+@given(publishers())
+def test_among_tasks_that_publish_ports_none_is_given_twice(snapshot: Snapshot) -> None:
+    assert broken_plan(snapshot, decide(snapshot, FIFO)) == []
+
+
+@slow
+@given(st.lists(publishers(), min_size=2, max_size=4))
+def test_a_memo_changes_nothing_where_ports_are_published(stream: list[Snapshot]) -> None:
+    memo = Memo()
+    for snapshot in (*stream, *stream):
+        assert decide(snapshot, FIFO, memo) == decide(snapshot, FIFO)

@@ -117,7 +117,7 @@ class Pass:
     def _place(self, line: _Line, candidate: Candidate, at: int) -> Place:
         mask = self.finder(line).cards(at, candidate)
         stand = self.board.stands[at]
-        self.board.book(at, line.shape, mask)
+        self.board.book(at, line.shape, mask, candidate)
         cards = [stand.cards[place] for place in positions(mask)]
         shares = tuple(Share(card.uuid, WHOLE, card.memory_mib) for card in cards)
         return Place(candidate.task, stand.node.name, shares)
@@ -125,15 +125,19 @@ class Pass:
     def _wait(self, line: _Line, candidate: Candidate) -> Cause:
         cause = cause_of(candidate, line.shape, self.board)
         self._queue_up(line, candidate, cause)
-        line.cause = behind(candidate, cause) if self._reach(line)[1] else cause
+        line.cause = behind(candidate, cause) if self._claim(line, candidate) else cause
         return cause
 
     def _queue_up(self, line: _Line, candidate: Candidate, cause: Cause) -> None:
         """From now on nobody passes this one on cards that it could get. One of a shape speaks for all after it."""
-        _, claim = self._reach(line)
+        claim = self._claim(line, candidate)
         if claim and not line.queued:
             line.queued = True
             self._ahead.append((claim, candidate, cause))
+
+    def _claim(self, line: _Line, candidate: Candidate) -> int:
+        """The cards that it keeps others off."""
+        return self.board.claim(line.shape, candidate) if line.shape.publishes else self._reach(line)[1]
 
     def _reach(self, line: _Line) -> tuple[int, int]:
         if line.reach is None:

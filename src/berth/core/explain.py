@@ -52,7 +52,7 @@ def _refusals(snapshot: Snapshot, candidate: Candidate, policy: Policy, memo: Me
     extra = (Refusal(first.reason, first.message),) if first is not None else ()
     found = []
     for at, stand in enumerate(board.stands):
-        mask, left = board.mask(at, line.shape), board.left(at, candidate)
+        mask, left = board.mask(at, line.shape), board.left(at, line.shape, candidate)
         against = hindrances(line.shape, stand, mask, left)
         words = tuple(one for hindrance in against for one in refusal(hindrance, line.shape, stand, mask, left))
         found.append(NodeRefusals(stand.node.name, words or extra))

@@ -28,6 +28,7 @@ TOKENS: dict[Hindrance, WaitReason] = {
     Hindrance.FREE_RULE: "free-cards",
     Hindrance.CPU: "cpu",
     Hindrance.MEMORY: "memory",
+    Hindrance.PORT: "port",
 }
 
 
@@ -79,11 +80,13 @@ def cause_of(candidate: Candidate, shape: Shape, board: Board) -> Cause:
     nearest = max((look.hindrance for look in looks), default=Hindrance.NO_MATCH)
     never = nearest <= LAST_OF_MATCH
     there = [look for look in looks if look.hindrance == nearest]
+    if nearest is Hindrance.PORT:
+        return Cause("port", _port_taken(candidate, shape, board, there))
     return Cause(TOKENS[nearest], _sentence(nearest, shape, board, there), never)
 
 
 def _look(at: int, candidate: Candidate, shape: Shape, board: Board) -> Look:
-    stand, mask, left = board.stands[at], board.mask(at, shape), board.left(at, candidate)
+    stand, mask, left = board.stands[at], board.mask(at, shape), board.left(at, shape, candidate)
     first = next(hindrances(shape, stand, mask, left))
     well = max(0, mask) & stand.usable
     return Look(at, first, max(0, mask).bit_count(), well.bit_count(), (well & (left.free | left.own)).bit_count())
@@ -141,7 +144,7 @@ def _busy(nearest: Hindrance, shape: Shape, board: Board, there: list[Look]) -> 
         return _named_busy(shape, board, there)
     if nearest is Hindrance.FREE_RULE:
         rules = " and ".join(f"'{rule.text}'" for rule in shape.free_rules)
-        free = board.left(best.at).free.bit_count()
+        free = board.left(best.at, shape).free.bit_count()
         return f"needs {wanted(shape)} and {rules}: {free} of {len(stand.cards)} free on node {stand.node.name}"
     foreign = ", the others are used by work that Berth did not start" if nearest is Hindrance.FOREIGN else ""
     if len(there) == 1:
@@ -154,11 +157,23 @@ def _busy(nearest: Hindrance, shape: Shape, board: Board, there: list[Look]) -> 
     return f"needs {wanted(shape)} on one node, {most}; {free} of {total} free on {len(there)} nodes{foreign}"
 
 
+def _port_taken(candidate: Candidate, shape: Shape, board: Board, there: list[Look]) -> str:
+    """Who has the port that it needs, on the first few nodes."""
+    found: dict[str, list[str]] = {}
+    for look in there:
+        port, use = board.left(look.at, shape, candidate).ports[0]
+        found.setdefault(f"{use.who} has port {port}", []).append(board.stands[look.at].node.name)
+    told = [f"{who} on {_named(nodes)}" for who, nodes in list(found.items())[:MOST_NAMED]]
+    more = f" and {len(found) - len(told)} more have it" if len(found) > len(told) else ""
+    place = f"{wanted(shape)} on a node" if shape.wants_cards else "a node"
+    return f"needs {place} where its port is free: {', '.join(told)}{more}"
+
+
 def _named_busy(shape: Shape, board: Board, there: list[Look]) -> str:
     """Named cards that are busy while others are free: say so, and name the way out."""
     where = _nodes([board.stands[look.at] for look in there])
     text = f"needs {wanted(shape)}, which {'is' if len(shape.named) == 1 else 'are'} in use on {where}"
-    free = max(board.left(look.at).free.bit_count() for look in there)
+    free = max(board.left(look.at, shape).free.bit_count() for look in there)
     if free < len(shape.named):
         return text
     others = f"{free} other cards are" if free > 1 else "1 other card is"
@@ -219,6 +234,10 @@ def _reserved(shape: Shape) -> str:
 
 
 def _nodes(stands: list[Stand]) -> str:
-    if len(stands) > MOST_NAMED:
-        return f"{len(stands)} nodes"
-    return f"node{'s' * (len(stands) > 1)} {', '.join(stand.node.name for stand in stands)}"
+    return _named([stand.node.name for stand in stands])
+
+
+def _named(names: list[str]) -> str:
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} nodes"
+    return f"node{'s' * (len(names) > 1)} {', '.join(names)}"

@@ -41,6 +41,8 @@ def _message(hindrance: Hindrance, shape: Shape, stand: Stand, mask: int, left: 
             return f"{_cpus(left.cpu_nano)} not reserved yet, {_cpus(shape.cpu_nano)} asked for"
         case Hindrance.MEMORY:
             return f"{_mib(left.memory_bytes)} not reserved yet, {_mib(shape.memory_bytes)} asked for"
+        case Hindrance.PORT:
+            return ", ".join(f"{use.who} has port {port}" for port, use in left.ports)
         case Hindrance.FENCED | Hindrance.FOREIGN:
             return _obstacles(stand, mask)
         case Hindrance.NO_SCHEDULE:

@@ -19,7 +19,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     `every` wants all matching cards of a node; `named` exactly these. `node_rules` are asked of the node,
     `card_rules` of each card, `free_rules` of the number of free cards now. `match` names what static matching
     depends on. `broken` is why a rule could not be read: then nothing matches.
-    `image` is what the image demands of each card.
+    `image` is what the image demands of each card. `ports` are host ports of the node, `ingress` the whole engine's.
     """
 
     key: ShapeKey
@@ -33,6 +33,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     pinned: str
     cpu_nano: int
     memory_bytes: int
+    ports: tuple[str, ...] = ()
+    ingress: tuple[str, ...] = ()
+    publishes: bool = False
     broken: str = ""
     image: tuple[Demand, ...] = ()
 
@@ -58,6 +61,8 @@ class Asked(NamedTuple):
     memory_bytes: int
     pinned: str
     image: tuple[Demand, ...]
+    ports: tuple[str, ...]
+    ingress: tuple[str, ...]
 
 
 def shape_of(request: Request) -> Shape:
@@ -72,6 +77,8 @@ def shape_of(request: Request) -> Shape:
             request.memory_bytes,
             request.pinned_node,
             request.image if request.wants_cards else (),
+            request.ports,
+            request.ingress,
         )
     )
 
@@ -94,6 +101,9 @@ def _shape(asked: Asked) -> Shape:
         pinned=asked.pinned,
         cpu_nano=asked.cpu_nano,
         memory_bytes=asked.memory_bytes,
+        ports=asked.ports,
+        ingress=asked.ingress,
+        publishes=bool(asked.ports or asked.ingress),
         broken=broken,
         image=asked.image,
     )

@@ -1,5 +1,7 @@
 """All that the decision may see, `now` included: frozen, cheap to take, and printable for a replay."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from berth.model.card import WHOLE, Card, Room
@@ -20,10 +22,18 @@ class CardView(msgspec.Struct, frozen=True):
         return self.room.milli == WHOLE and self.card.usable
 
 
+class PortUse(msgspec.Struct, frozen=True):
+    """Who has a host port: `holder` is a task's id, or the engine's id of something else; `who` says it in words."""
+
+    holder: str
+    who: str
+
+
 class NodeView(msgspec.Struct, frozen=True):
     """A node with its cards by index, and what is left of CPU (1e-9) and memory (bytes); None: not limited.
 
-    `tasks` counts the tasks of Berth that are placed on it, with or without cards.
+    `tasks` counts the tasks of Berth that are placed on it, with or without cards. `ports` are the host ports
+    ("8080/tcp") that are taken on it, by tasks of Berth or by anything else.
     """
 
     node: Node
@@ -31,6 +41,7 @@ class NodeView(msgspec.Struct, frozen=True):
     cpu_nano: int | None = None
     memory_bytes: int | None = None
     tasks: int = 0
+    ports: Mapping[str, PortUse] = {}
 
     @property
     def free_cards(self) -> int:
