@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from berth.core import actions as act
-from berth.core.diff import Facts, diff
+from berth.core.diff import diff
+from berth.core.slots import Situation
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
 from berth.ports import Capabilities
@@ -19,7 +20,7 @@ HOST = Capabilities()
 
 def asked(job: Job, task: Task, *seen: Any, caps: Capabilities = HOST, **fields: Any) -> list[act.Action]:
     """The actions for one task; `seen` are the lives and objects of the look."""
-    facts = Facts(
+    situation = Situation(
         observed=build.observed(*seen),
         capabilities=caps,
         nodes=fields.pop("nodes", {"gpu-1": build.node()}),
@@ -28,7 +29,7 @@ def asked(job: Job, task: Task, *seen: Any, caps: Capabilities = HOST, **fields:
         now=fields.pop("now", 1000.0),
         stacks=frozenset({"s"}),
     )
-    return diff([(job, task)], facts)
+    return diff([(job, task)], situation)
 
 
 RUNNING: dict[str, Any] = {"state": "running", "attempt": 1, "node": "gpu-1", "started_at": 900.0}
@@ -166,11 +167,33 @@ def test_a_stop_before_the_engine_has_made_a_container_is_carried_out_first() ->
     stopping = build.task(state="stopping", attempt=1, node="gpu-1", stop_for="cancelled", object_id="s-j1.1")
     coming = build.slot_object(attempt=1, replicas=1)
     handle = Handle(object_id="s-j1.1", object_version=10, node="gpu-1")
-    assert asked(STACK, stopping, coming, caps=SWARM) == [act.Stop("j1.1", handle)]
+    assert asked(STACK, stopping, coming, caps=SWARM) == [act.Stop("j1.1", handle, remove=True)]
     assert asked(STACK, stopping, coming, caps=SWARM, settled={"j1.1": math.inf}) == []
     (ended,) = asked(STACK, stopping, build.slot_object(attempt=1, replicas=0), caps=SWARM)
     assert isinstance(ended, act.Ended)
     assert ended.outcome.reason == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("why", "caps", "grace", "remove"),
+    [
+        ("cancelled", SWARM, 60.0, True),
+        ("scale", SWARM, 60.0, True),
+        ("cancelled", HOST, 60.0, False),
+        ("requeue", SWARM, 60.0, False),
+        ("move", SWARM, 5.0, False),
+        ("wrong-cards", SWARM, 0.0, False),
+    ],
+)
+def test_why_it_is_stopped_says_with_what_grace_and_whether_its_object_goes(
+    why: str, caps: Capabilities, grace: float, remove: bool
+) -> None:
+    job = build.job(stack="s", service="web", spec=build.spec(1, stop_grace_s=60.0))
+    stopping = build.task(**{**RUNNING, "state": "stopping", "stop_for": why, "object_id": "s-j1.1"})
+    seen = (build.slot_object(), build.life())
+    (stop,) = asked(job, stopping, *seen, caps=caps, nodes={"gpu-1": build.node(drain="mend", drain_grace_s=5.0)})
+    assert isinstance(stop, act.Stop)
+    assert (stop.grace_s, stop.remove) == (grace, remove)
 
 
 def test_a_restart_waits_for_its_delay() -> None:
@@ -240,7 +263,7 @@ def test_a_scale_by_hand_is_meant_for_the_job() -> None:
 
 
 def test_things_of_this_cluster_that_nobody_knows_are_swept_and_others_are_left_alone() -> None:
-    facts = Facts(
+    situation = Situation(
         observed=build.observed(
             build.slot_object("x.1"),
             build.life("y.1"),
@@ -248,7 +271,7 @@ def test_things_of_this_cluster_that_nobody_knows_are_swept_and_others_are_left_
         ),
         capabilities=SWARM, nodes={}, settled={}, cluster=build.CLUSTER, now=0.0,
     )  # fmt: skip
-    swept = [action for action in diff([], facts) if isinstance(action, act.Sweep)]
+    swept = [action for action in diff([], situation) if isinstance(action, act.Sweep)]
     assert [sweep.handle.object_id or sweep.handle.engine_id for sweep in swept] == ["s-x.1", "e-y.1-1"]
 
 

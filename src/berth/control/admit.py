@@ -14,12 +14,11 @@ from berth.core.named import card_problems
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.draft import Draft
 from berth.model.errors import Problem
-from berth.model.job import Job, Network, Task
+from berth.model.job import MOST_SLOTS, Job, Network, Task
 from berth.model.token import Actor
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 NAME_LIMIT = 63
-MOST_SLOTS = 10_000
 
 
 def new_id(control: Control) -> str:

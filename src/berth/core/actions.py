@@ -82,10 +82,14 @@ class Overdue(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """Ask the engine to end the attempt."""
+    """Ask the engine to end the attempt: TERM, `grace_s` (None: the engine's own), KILL; with `remove` the slot's
+    object goes, too.
+    """
 
     task: str
     handle: Handle
+    grace_s: float | None = None
+    remove: bool = False
 
 
 class Edited(msgspec.Struct, frozen=True):

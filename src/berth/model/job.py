@@ -21,6 +21,8 @@ StopFor = Literal[
     "", "cancelled", "removed-on-engine", "requeue", "move", "replace", "scale", "time-limit", "wrong-cards",
     "unhealthy",
 ]  # fmt: skip
+MOST_SLOTS = 10_000
+"""The most replicas that a job may have."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

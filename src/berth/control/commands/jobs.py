@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from berth.control import pullable
-from berth.control.admit import MOST_SLOTS, check, make_job, new_tasks
+from berth.control.admit import check, make_job, new_tasks
 from berth.control.amend import commit_whole
 from berth.control.context import Control
 from berth.control.permit import may_submit, must_own
@@ -14,7 +14,7 @@ from berth.control.rescale import rescale, stops
 from berth.model.change import Batch, Note, PutJob, PutTask, Remember
 from berth.model.draft import Draft
 from berth.model.errors import BadInput, NotFound, Refused
-from berth.model.job import Job, Task
+from berth.model.job import MOST_SLOTS, Job, Task
 from berth.model.lifecycle import QUEUED, ask_stop, step
 from berth.model.plan import PlanReport
 from berth.model.token import Actor
