@@ -43,10 +43,8 @@ def test_tasks_with_one_host_port_go_to_different_nodes_and_the_rest_waits_for_p
     assert placed(plan) == {"j1.1": "a", "j2.1": "b"}
     (wait,) = plan.waits
     assert (wait.reason, wait.never) == ("port", False)
-    assert (
-        wait.message
-        == "needs a node whose port is free: web1 has port 80/tcp on node a, web2 has port 80/tcp on node b"
-    )
+    who = "web1 has port 80/tcp on node a, web2 has port 80/tcp on node b"
+    assert wait.message == f"needs a node where its port is free: {who}"
 
 
 def test_another_protocol_or_number_is_another_port() -> None:
