@@ -1,5 +1,6 @@
 """Reclaim: give cards back to the ledger once the engine shows that nothing is left of the task (core.expire)."""
 
+import asyncio
 import contextlib
 from functools import partial
 
@@ -34,8 +35,8 @@ class Reclaimer:
             cluster=self.control.settings.cluster_id,
             fenced_nodes=frozenset(name for name, node in cluster.nodes.items() if node.fence),
         )
-        for release in list(expire((task for _, task in cluster.work.in_play()), held)):
-            await self._release(release.task)
+        over = list(expire((task for _, task in cluster.work.in_play()), held))
+        await asyncio.gather(*(self._release(release.task) for release in over))
         await self._close_jobs()
         await self._drop_stacks()
 
@@ -59,18 +60,22 @@ class Reclaimer:
 
     async def _close_jobs(self) -> None:
         cluster = self.control.cluster
-        for job_id in list(cluster.work.unsettled):
-            del cluster.work.unsettled[job_id]
-            job, tasks = cluster.jobs.get(job_id), cluster.tasks_of(job_id)
-            if job is None or job.ended_at is not None or job.native:
-                continue
-            over = all(is_settled(task, cluster.ledger.grants) for task in tasks)
-            if over and (job.cancelled or (tasks and job.replicas > 0)):
-                cluster.work.unsettled[job_id] = None  # asked again should the commit fail
-                await self._close(job, tasks)
+        over = [job for job in map(cluster.jobs.get, list(cluster.work.unsettled)) if job and self._is_over(job)]
+        cluster.work.unsettled.clear()
+        cluster.work.unsettled.update((job.id, None) for job in over)  # asked again should the commit fail
+        await asyncio.gather(*(self._close(job, cluster.tasks_of(job.id)) for job in over))
         for job in [cluster.jobs[job_id] for job_id in cluster.work.live]:
             if job.native:
                 await self._native(job)
+
+    def _is_over(self, job: Job) -> bool:
+        """True when all its tasks are; a job that is scaled to nothing waits to be scaled up again."""
+        if job.ended_at is not None or job.native:
+            return False
+        cluster = self.control.cluster
+        tasks = cluster.tasks_of(job.id)
+        settled = all(is_settled(task, cluster.ledger.grants) for task in tasks)
+        return settled and (job.cancelled or bool(tasks and job.replicas > 0))
 
     async def _native(self, job: Job) -> None:
         """A native service that is gone from the engine: cancelled here, or removed by a person (a cancel).
