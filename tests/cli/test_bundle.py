@@ -68,10 +68,16 @@ def test_paths_that_a_file_names(text: str, path: str, named: bool) -> None:
     assert names_path(text, path) is named
 
 
-def test_a_file_that_is_not_there() -> None:
+def test_files_that_cannot_be_read_are_told_in_one_go(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.yml"
+    huge.write_bytes(b"#" * 5_000_000)
     with pytest.raises(ClientError) as caught:
-        Bundle(["/nowhere/stack.yml"], {})
-    assert caught.value.problems[0]["message"] == "/nowhere/stack.yml: no such file or directory"
+        Bundle(["/nowhere/stack.yml", str(tmp_path), str(huge)], {})
+    assert [(one["code"], one["file"], one["message"]) for one in caught.value.problems] == [
+        ("unreadable-file", "/nowhere/stack.yml", "no such file or directory"),
+        ("unreadable-file", str(tmp_path), "is a directory"),
+        ("file-too-big", str(huge), "larger than 4 MiB"),
+    ]
 
 
 def test_images_of_a_text() -> None:

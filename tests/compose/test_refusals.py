@@ -31,7 +31,7 @@ volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
         ("sysctls: 5", "wrong-type", 4, 14, "{NAME: value}"),
         ("ulimits: {nofile: many}", "wrong-type", 4, 23, "whole number"),
         ("ulimits: {no_file: 1}", "bad-value", 4, 15, "nofile"),
-        ("ulimits: {nofile: {soft: 1}}", "bad-value", 4, 23, "hard"),
+        ("ulimits: {nofile: {soft: 1}}", "bad-value", 4, 15, "hard"),
         ("extra_hosts: [a]", "bad-value", 4, 19, "name:10.0.0.1"),
         ("extra_hosts: ['a:b']", "bad-value", 4, 20, "name:10.0.0.1"),
         ("logging: {drive: json-file}", "unknown-key", 4, 15, "driver"),

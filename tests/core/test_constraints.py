@@ -35,6 +35,24 @@ EXAMPLES = [(row[0].strip("`"), row[1]) for row in rows(3) + rows(2) if row[1] i
 REFUSED = [(row[0].strip("`"), int(row[1]), row[2]) for row in rows(3) if row[1].isdigit()]
 
 
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("nvidia.com/gpu.product==A100", "Write: gpu.model==A100"),
+        ("node.labels.nvidia.com/gpu.product == A100", None),
+        ("nvidia.com/gpu.memory >= 40000", "Write: gpu.memory >= 40000"),
+        ("NVIDIA.com/gpu.count == 8", "Write: gpu.count == 8"),
+    ],
+)
+def test_labels_of_cards_in_kubernetes_words(text: str, right: str | None) -> None:
+    if right is None:
+        assert parse(text).key == "node.labels.nvidia.com/gpu.product"
+        return
+    with pytest.raises(BadConstraint) as caught:
+        parse(text)
+    assert caught.value.hint == right
+
+
 def test_the_page_has_its_tables() -> None:
     assert len(EXAMPLES) >= 30
     assert len(REFUSED) >= 10

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from berth.client.errors import failure
+from berth.client.errors import ClientError, failure
 
 STDIN = "-"
 MOST_BYTES = 4 * 1024 * 1024
@@ -21,7 +21,7 @@ class Bundle:
     def __init__(self, paths: Iterable[str], environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._named = list(paths)
-        self._files = [(path, _read_stdin() if path == STDIN else _read(path)) for path in self._named]
+        self._files = _all_read(self._named)
         self._dotenv = self._beside()
         self._extra: dict[str, dict[str, str] | None] = {}
         self._contents: dict[str, dict[str, str] | None] = {}
@@ -142,7 +142,24 @@ def read_file(path: str, hint: str) -> bytes:
         with open(os.path.expanduser(path), "rb") as source:
             data = source.read(MOST_BYTES + 1)
     except OSError as error:
-        raise failure("unreadable-file", f"{path}: {(error.strerror or str(error)).lower()}", hint) from error
+        raise _unread("unreadable-file", path, f"{(error.strerror or str(error)).lower()}", hint) from error
     if len(data) > MOST_BYTES:
-        raise failure("unreadable-file", f"{path} is larger than {MOST_BYTES >> 20} MiB", hint)
+        raise _unread("file-too-big", path, f"larger than {MOST_BYTES >> 20} MiB", hint)
     return data
+
+
+def _unread(code: str, path: str, message: str, hint: str) -> ClientError:
+    return ClientError([{"code": code, "message": message, "hint": hint, "file": path}], 2)
+
+
+def _all_read(paths: list[str]) -> list[tuple[str, bytes]]:
+    """The files of -c in their order. Raises ClientError with all that cannot be read."""
+    found, wrong = [], []
+    for path in paths:
+        try:
+            found.append((path, _read_stdin() if path == STDIN else _read(path)))
+        except ClientError as error:
+            wrong += error.problems
+    if wrong:
+        raise ClientError(wrong, 2)
+    return found

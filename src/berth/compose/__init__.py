@@ -5,4 +5,7 @@ from berth.compose.facts import Facts, Reading
 from berth.compose.job import draft_job, load_job, read_body, read_job
 from berth.compose.stack import load_stack, read_stack
 
-__all__ = ["Facts", "JobBody", "Reading", "decode_jobs", "draft_job", "load_job", "load_stack", "read_body", "read_job", "read_stack"]
+__all__ = [
+    "Facts", "JobBody", "Reading", "decode_jobs", "draft_job", "load_job", "load_stack", "read_body", "read_job",
+    "read_stack",
+]  # fmt: skip

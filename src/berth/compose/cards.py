@@ -16,7 +16,7 @@ from berth.compose.text import Place
 NV_GPU = "NV_GPU"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 _NOTHING = ("none", "void")
-_CARD = re.compile(r"\d{1,4}|GPU-[0-9a-fA-F][0-9a-fA-F-]+|MIG-[0-9A-Za-z][0-9A-Za-z/-]+|[A-Za-z0-9][\w.-]*/\d{1,4}")
+_CARD = re.compile(r"\d{1,4}|GPU-[0-9a-fA-F][0-9a-fA-F-]*|MIG-[0-9A-Za-z][0-9A-Za-z/-]+|[A-Za-z0-9][\w.-]*/\d{1,4}")
 
 
 class Ask(msgspec.Struct, frozen=True):

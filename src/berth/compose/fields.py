@@ -48,10 +48,12 @@ class Fields:
         return isinstance(self.node(key), Scalar)
 
     def at(self, key: str) -> Place:
-        """Where a key's value stands: the value itself when it is a single word, else the key."""
+        """Where a key's value stands: the value itself when it is a single word, else the key. Where it is missing: the
+        name of the mapping.
+        """
         entry = self.mapping.entries.get(key)
         if entry is None:
-            return self.mapping.place
+            return self.name
         return entry.node.place if isinstance(entry.node, Scalar) else entry.key
 
     def field(self, key: str) -> str:

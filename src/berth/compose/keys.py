@@ -3,13 +3,13 @@
 A key in none of them is a mistake and gets the nearest known one. `fields` reads what is carried.
 """
 
-import difflib
 from collections.abc import Mapping as Dict
 
 import msgspec
 
+from berth.compose import advice
 from berth.compose.report import Report
-from berth.compose.tree import Mapping
+from berth.compose.tree import Mapping, Node
 
 NEXT = "It comes with a later version; leave it out, or deploy this file with docker stack deploy."
 _MEMORY = "Write deploy.resources.limits.memory"
@@ -198,6 +198,10 @@ JOB = Section(
 
 def check(section: Section, mapping: Mapping, path: str, report: Report) -> None:
     """Note every key of the mapping that is not carried: later ones, ignored ones, and mistakes with the right key."""
+    if section is TOP and {"apiVersion", "kind"} <= mapping.entries.keys():
+        at = mapping.entries["apiVersion"].key
+        report.wrong(at, "unknown-key", unknown(section, "apiVersion"), advice.KUBERNETES, "apiVersion")
+        return
     for name, entry in mapping.entries.items():
         if name in section.carried or (section.extras and _is_extra(section, name)):
             continue
@@ -207,7 +211,7 @@ def check(section: Section, mapping: Mapping, path: str, report: Report) -> None
         elif name in section.later:
             report.wrong(entry.key, "key-not-carried", f"{name} is not carried yet.", section.later[name], field)
         else:
-            report.wrong(entry.key, "unknown-key", unknown(section, name), nearest(section, name), field)
+            report.wrong(entry.key, "unknown-key", unknown(section, name), nearest(section, name, entry.node), field)
 
 
 def _is_extra(section: Section, name: str) -> bool:
@@ -219,11 +223,33 @@ def unknown(section: Section, name: str) -> str:
     return f"{section.name} has no key {name[:80]}."
 
 
-def nearest(section: Section, name: str) -> str:
-    """What to write instead of an unknown key."""
-    known = section.known()
+def nearest(section: Section, name: str, node: Node | None = None) -> str:
+    """What to write instead of an unknown key. `node` is what stands under it."""
     if name.startswith("x-"):
         return "Keys that begin with x- stand at the top of the file, or directly in a service, network or volume."
-    folded = name.lower().replace("-", "_")
-    found = [key for key in known if key == folded] or difflib.get_close_matches(folded, known, 1, 0.6)
-    return f"Write {found[0]}" if found else f"Known keys: {', '.join(sorted(section.carried))}"
+    if section is TOP and isinstance(node, Mapping) and not {"image", "build"}.isdisjoint(node.entries):
+        return f"Write it below services: services: {{{name[:80]}: ...}}"
+    found = advice.instead(name, section.known(), _HOMES.get(section.name, {}))
+    return found or f"Known keys: {', '.join(sorted(section.carried))}"
+
+
+def _paths(*sections: tuple[str, Section]) -> dict[str, str]:
+    """Where keys belong, by their names; of one name the first section wins."""
+    return {key: prefix + key for prefix, section in reversed(sections) for key in sorted(section.carried)}
+
+
+_BELOW = (
+    ("deploy.", DEPLOY), ("deploy.resources.", RESOURCES), ("deploy.placement.", PLACEMENT),
+    ("deploy.restart_policy.", RESTART), ("healthcheck.", HEALTH), ("x-berth.", BERTH),
+)  # fmt: skip
+_HOMES: dict[str, dict[str, str]] = {
+    SERVICE.name: _paths(*_BELOW),
+    DEPLOY.name: {
+        **{key: f"{key} beside deploy, not in it" for key in sorted(SERVICE.carried)},
+        **{key: path.removeprefix("deploy.") for key, path in _paths(*_BELOW[1:4]).items()},
+    },
+    RESOURCES.name: _paths(("limits.", LIMITS), ("reservations.", RESERVATIONS)),
+    TOP.name: {key: f"services: {{NAME: {{{key}: ...}}}}" for key in sorted(SERVICE.carried)},
+    JOB.name: _paths(("restart.", RESTART), ("resources.limits.", LIMITS)),
+}
+"""By section: what to write for keys that belong elsewhere."""

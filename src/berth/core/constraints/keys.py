@@ -10,6 +10,19 @@ GPU_KEYS = tuple(f"gpu.{fact}" for fact in CARD_FACTS + NODE_FACTS)
 IDENTITIES = (*NODE_KEYS, "gpu.model", "gpu.vendor", "gpu.uuid", "gpu.pci", "gpu.mig", "gpu.enable", "gpu.schedule")
 """Keys whose values have no order."""
 
+_KUBERNETES = {
+    "nvidia.com/gpu.product": "gpu.model",
+    "nvidia.com/gpu.memory": "gpu.memory",
+    "nvidia.com/gpu.count": "gpu.count",
+    "nvidia.com/gpu": "gpu.count",
+    "nvidia.com/mig.strategy": "gpu.mig",
+    "nvidia.com/cuda.driver.major": "gpu.driver",
+    "nvidia.com/cuda.driver-version.major": "gpu.driver",
+    "nvidia.com/cuda.runtime.major": "gpu.cuda",
+    "amd.com/gpu.product-name": "gpu.model",
+}
+"""Labels of cards in Kubernetes, and what asks for the same here."""
+
 
 def canonical(key: str) -> str | None:
     """The key as matching knows it (family in lower case, `node.labels.gpu.model` as `gpu.model`), or None.
@@ -35,6 +48,8 @@ def card_fact(key: str) -> str | None:
 def nearest(key: str) -> str:
     """The right form of a key that is none: the family that it is close to, else a node label of that name."""
     lower, parts = key.lower(), key.strip(".").split(".")
+    if lower.removeprefix(NODE_LABEL) in _KUBERNETES:
+        return _KUBERNETES[lower.removeprefix(NODE_LABEL)]
     family, rest = ".".join(parts[:2]).lower(), ".".join(parts[2:])
     close = get_close_matches(family, (NODE_LABEL[:-1], ENGINE_LABEL[:-1]), n=1, cutoff=0.8)
     if close:
