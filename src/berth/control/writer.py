@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from berth.control.mirror.cluster import Cluster
+from berth.control.outdated import outdated
 from berth.model.change import Batch
 from berth.ports import Store, StoreBroken
 
@@ -54,7 +55,9 @@ class Writer:
     async def _drain(self) -> None:
         loop = asyncio.get_running_loop()
         while self._queue:
-            group, self._queue = self._queue[:GROUP], self._queue[GROUP:]
+            group, self._queue = self._next(), self._queue[GROUP:]
+            if not group:
+                continue
             try:
                 batches = [batch for batch, _ in group]
                 results = await loop.run_in_executor(self._thread, self._store.commit, batches)
@@ -67,6 +70,15 @@ class Writer:
             self.broken = None
             for (batch, future), problem in zip(group, results, strict=True):
                 self._finish(batch, future, problem)
+
+    def _next(self) -> list[tuple[Batch, asyncio.Future[None]]]:
+        """The next commit, without what is outdated already."""
+        group = self._queue[:GROUP]
+        refused = outdated(self._cluster, [batch for batch, _ in group])
+        for (_, future), problem in zip(group, refused, strict=True):
+            if problem is not None and not future.done():
+                future.set_exception(problem)
+        return [one for one, problem in zip(group, refused, strict=True) if problem is None]
 
     def _finish(self, batch: Batch, future: asyncio.Future[None], problem: Exception | None) -> None:
         if problem is None:
