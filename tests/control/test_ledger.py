@@ -185,7 +185,7 @@ async def test_a_changed_service_with_the_same_cards_runs_again_on_them(eight: B
     spec = TaskSpec(image="bb:2", command=FOREVER, request=Request(gpus=1))
     draft = Draft(name="train", service="train", spec=spec, replicas=2)
     await stacks.deploy(eight.control, ADMIN, "app", LoadedStack(drafts=(draft,)))
-    await eight.settle()
+    await eight.settle(12)
     assert [eight.task(job, slot).cards for slot in (1, 2)] == cards
     assert [eight.task(job, slot).attempt for slot in (1, 2)] == [2, 2]
     assert eight.free() == 6

@@ -20,7 +20,7 @@ from tests import build
 
 
 def test_an_over_task_stays_over_unless_its_slot_is_wanted_again() -> None:
-    assert [line for line in TRANSITIONS if line[0] in FINISHED] == [("ended", "refill")]
+    assert [line for line in TRANSITIONS if line[0] in FINISHED] == [("ended", "refill"), ("failed", "refill")]
 
 
 def test_a_refilled_slot_is_a_new_task_that_knows_its_last_attempt_until_that_is_gone() -> None:

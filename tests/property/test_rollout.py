@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.core.restart import Outcome, after_end
-from berth.core.retarget import begun, gone_back, redirected, resumed, revived, turned
+from berth.core.retarget import begun, gone_back, redirected, resumed, turned
 from berth.core.rollout import after_end as fared_after
 from berth.core.rollout import came_up, carried, follows, next_step, taken_down
 from berth.model.job import Job, Task
-from berth.model.lifecycle import LIVE, step
+from berth.model.lifecycle import LIVE, refill, step
 from berth.model.rollout import Fared
 from berth.model.spec import Request, Restart, Rollout, TaskSpec
 from tests import build
@@ -80,7 +80,7 @@ class World:
                 self.down.add(task.slot)
         assert len(self.down) <= (self.rollout.parallelism or SLOTS) or not found.end
         for task_id in found.revive:
-            self.put(revived(by_id[task_id], self.job.generation))
+            self.put(refill(by_id[task_id], self.job.generation))
         if found.phase == "rolling-back":
             self.aim(gone_back(self.job, self.tasks.values(), found.message, self.now))
         elif found.phase:

@@ -29,15 +29,17 @@ async def amend(
     raise Stale(f"task {task_id} changed {ATTEMPTS} times while it was written")
 
 
-async def commit_whole(control: Control, make: Callable[[], Batch]) -> None:
+async def commit_whole(control: Control, make: Callable[[], Batch]) -> Batch:
     """Commit what `make` makes of the cluster as it is now, all or nothing: a crash never leaves half of a command.
+    Returns what was committed.
 
     `make` is called again when something changed meanwhile. Raises Stale as `amend` does, and what `make` raises.
     """
     for _ in range(ATTEMPTS):
         try:
-            await control.writer.commit(make())
+            batch = make()
+            await control.writer.commit(batch)
         except Stale:
             continue
-        return
+        return batch
     raise Stale(f"what is to be changed was changed {ATTEMPTS} times while it was written")

@@ -28,7 +28,7 @@ def launch_of(control: Control, job: Job, task: Task) -> Launch:
         slot=task.slot,
         attempt=task.attempt if granted else 0,
         name=slot_name(job, task.slot),
-        spec=job.spec,
+        spec=job.spec_of(task.generation) if granted else job.spec,
         node=node,
         cards=cards,
         mount=mount_of(control, cards),

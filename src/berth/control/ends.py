@@ -4,6 +4,7 @@ import msgspec
 
 from berth.control.amend import amend
 from berth.control.context import Control
+from berth.core import rollout
 from berth.core.restart import Next, Outcome, after_end
 from berth.model.change import Batch, PutAttempt
 from berth.model.job import Attempt, Task
@@ -18,9 +19,10 @@ async def end_attempt(control: Control, task_id: str, outcome: Outcome) -> None:
         if task.state not in LIVE | QUEUED:
             return None
         end = _as_asked(task, outcome)
-        follows = _follows(control, task, end)
+        seen = msgspec.structs.replace(task, fared=rollout.after_end(control.cluster.jobs[task.job], task, end))
+        follows = _follows(control, seen, end)
         decided[:] = [(end, follows)]
-        return _after(task, end, follows)
+        return _after(seen, end, follows)
 
     def told(task: Task) -> Batch:
         return _changes(control, task, *decided[0])
@@ -49,16 +51,22 @@ def attempt_of(task: Task, outcome: Outcome | None = None) -> Attempt:
 
 
 def _as_asked(task: Task, outcome: Outcome) -> Outcome:
-    """The end of a task that was stopped for wrong cards tells of them, not of the signal that ended it."""
-    if task.stop_for != "wrong-cards":
-        return outcome
-    return msgspec.structs.replace(outcome, reason="wrong-cards", error=task.error or outcome.error)
+    """The end of a task that Berth stopped tells of what it was stopped for, not of the signal that ended it."""
+    match task.stop_for:
+        case "wrong-cards" | "unhealthy":
+            return msgspec.structs.replace(outcome, reason=task.stop_for, error=task.error or outcome.error)
+        case "replace":
+            return msgspec.structs.replace(outcome, reason="replaced", error="")
+        case _:
+            return outcome
 
 
 def _follows(control: Control, task: Task, outcome: Outcome) -> Next:
     if task.state in QUEUED:
         return Next(trigger="fail", reason=outcome.reason)
-    return after_end(control.cluster.jobs[task.job].spec.restart, task, outcome)
+    job = control.cluster.jobs[task.job]
+    then = after_end(job.spec_of(task.generation).restart, task, outcome)
+    return rollout.follows(job, control.cluster.tasks_of(job.id), task, outcome, then)
 
 
 def _after(task: Task, outcome: Outcome, follows: Next) -> Task:

@@ -13,6 +13,7 @@ from berth.control.rebuild import rebuild
 from berth.control.reclaim import Reclaimer
 from berth.control.reconcile import Reconciler
 from berth.control.tidy import keep_tidy
+from berth.core.handover import waits_for_name
 from berth.model.change import Superseded
 from berth.model.errors import BerthError, EngineError, Refused
 
@@ -178,7 +179,7 @@ class Loop:
             self.control.wake("observe")
 
     async def _alarm(self) -> None:
-        """Run reconcile when a restart delay or a time limit is due."""
+        """Run reconcile when a restart delay, a time limit or a rollout is due."""
         bell = self.control.bell("alarm")
         while True:
             due = self._next_due()
@@ -194,8 +195,9 @@ class Loop:
     def _next_due(self) -> float | None:
         times = []
         for job, task in self.control.cluster.work.in_play():
-            if task.state == "restarting":
+            if task.state == "restarting" and not (task.takes_over or waits_for_name(job, task.slot)):
                 times.append(task.not_before)
             elif task.state == "running" and job.spec.time_limit_s is not None and task.started_at is not None:
                 times.append(task.started_at + job.spec.time_limit_s)
-        return min(times, default=None)
+        rollouts = self.reconciler.roller.next_due()
+        return min(times if rollouts is None else [*times, rollouts], default=None)

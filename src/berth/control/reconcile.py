@@ -6,14 +6,18 @@ What an action makes of its task is core.becomes' to say; here are the commits, 
 import asyncio
 import contextlib
 
+import msgspec
+
 from berth.control.amend import amend
 from berth.control.bind import prepare_task, start_task
 from berth.control.context import Control
 from berth.control.ends import attempt_of, end_attempt
 from berth.control.rescale import rescale
+from berth.control.rollout import Roller
 from berth.core import actions as act
 from berth.core import becomes
 from berth.core.diff import diff
+from berth.core.rollout import came_up
 from berth.core.slots import Situation
 from berth.model.change import Batch, Give, PutAttempt
 from berth.model.errors import Refused
@@ -27,12 +31,14 @@ class Reconciler:
 
     def __init__(self, control: Control) -> None:
         self.control = control
+        self.roller = Roller(control)
 
     async def run(self) -> None:
         """One pass over everything that is in play or still seen on the engine."""
         look = self.control.look
         if look is None:
             return
+        await self.roller.run()
         actions = diff(self._wanted(look), self._situation(look))
         await asyncio.gather(*(self._apply(action) for action in actions if not self._at_once(action)))
 
@@ -94,6 +100,10 @@ class Reconciler:
             case act.Returned(task=task):
                 if await amend(control, task, becomes.resumed):
                     control.wake("reconcile")
+            case act.Up(task=task):
+                await self._up(task)
+            case act.Unhealthy(task=task, error=error):
+                await self._unhealthy(task, error)
             case act.Unplaceable(task=task):
                 await amend(control, task, becomes.unplaceable, lambda one: self._told_unplaceable(one, action))
             case act.Overdue(task=task):
@@ -109,13 +119,36 @@ class Reconciler:
     async def _started(self, action: act.Started) -> None:
         control, now = self.control, self.control.clock.now()
 
+        def running(task: Task) -> Task | None:
+            new = becomes.started(task, action.life, now)
+            return self._came_up(new) if new is not None and action.life.healthy else new
+
         def told(task: Task) -> Batch:
             text = f"{control.cluster.jobs[task.job].name} slot {task.slot} runs on {task.node}"
             return PutAttempt(attempt_of(task)), control.note("running", text, job=task.job, task=task.id)
 
-        if await amend(control, action.task, lambda task: becomes.started(task, action.life, now), told):
+        if await amend(control, action.task, running, told):
             control.keeper.follow(action.task)
-            control.wake("alarm")
+            control.wake("alarm", "reconcile")
+
+    def _came_up(self, task: Task) -> Task:
+        fared = came_up(self.control.cluster.jobs[task.job], task, self.control.clock.now())
+        return msgspec.structs.replace(task, fared=fared)
+
+    async def _up(self, task_id: str) -> None:
+        if await amend(self.control, task_id, lambda task: becomes.up(task, self._came_up(task).fared)):
+            self.control.wake("alarm", "reconcile")
+
+    async def _unhealthy(self, task_id: str, error: str) -> None:
+        control = self.control
+
+        def told(task: Task) -> Batch:
+            name = control.cluster.jobs[task.job].name
+            text = f"{name} slot {task.slot} is not healthy and is ended: {error}"
+            return (control.note("unhealthy", text, job=task.job, task=task.id, node=task.node),)
+
+        if await amend(control, task_id, lambda task: becomes.unhealthy(task, error), told):
+            control.wake("reconcile")
 
     async def _start(self, task_id: str) -> None:
         """Start with the object's version as it is now, committed first, so that a late call still fails."""

@@ -6,6 +6,7 @@ import msgspec
 
 from berth.control.amend import amend, commit_whole
 from berth.control.context import Control
+from berth.core.retarget import rescaled
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.errors import Refused
 from berth.model.job import Job, StopFor, Task
@@ -24,8 +25,9 @@ async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> J
         if replicas == job.replicas:
             return ()
         new = msgspec.structs.replace(
-            job, replicas=replicas, generation=job.generation + job.native, version=job.version + 1
-        )
+            job, replicas=replicas, generation=job.generation + job.native, version=job.version + 1,
+            rollout=rescaled(job.rollout, replicas),
+        )  # fmt: skip
         note = control.note("scaled", f"{job.name} from {job.replicas} to {replicas} replicas", job=job_id, actor=actor)
         return (PutJob(new, was=job.version), note, *slots_of(control, new, control.cluster.tasks_of(job_id)))
 

@@ -67,6 +67,19 @@ class Returned(msgspec.Struct, frozen=True):
     task: str
 
 
+class Up(msgspec.Struct, frozen=True):
+    """The attempt that runs is up: healthy, where it has a check."""
+
+    task: str
+
+
+class Unhealthy(msgspec.Struct, frozen=True):
+    """The attempt's health check has failed."""
+
+    task: str
+    error: str
+
+
 class Unplaceable(msgspec.Struct, frozen=True):
     """The engine cannot start what was granted (somebody took the room): back to the queue."""
 
@@ -131,6 +144,8 @@ Action: TypeAlias = (
     | Removed
     | Silent
     | Returned
+    | Up
+    | Unhealthy
     | Unplaceable
     | Overdue
     | Stop

@@ -5,6 +5,7 @@
 
 from berth.model.job import MOST_SLOTS, Task
 from berth.model.lifecycle import FINISHED, LIVE, ask_stop, begin, returned, revise, step
+from berth.model.rollout import Fared
 from berth.model.seen import Life, SlotObject
 
 
@@ -26,6 +27,16 @@ def started(task: Task, life: Life, now: float) -> Task | None:
         return None
     at = min(life.started_at or now, now)
     return step(task, "start", started_at=at, engine_id=life.engine_id, object_id=life.object_id or task.object_id)
+
+
+def up(task: Task, fared: Fared | None) -> Task | None:
+    """An attempt that runs is healthy now, or runs again after its node was silent."""
+    return revise(task, fared=fared) if task.state == "running" and fared != task.fared else None
+
+
+def unhealthy(task: Task, error: str) -> Task | None:
+    """Its health check has failed."""
+    return ask_stop(task, "unhealthy", error=error) if task.state in ("starting", "running") else None
 
 
 def again(task: Task, generation: int, seen: SlotObject | None, now: float) -> Task | None:

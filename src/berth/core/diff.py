@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from berth.core import actions as act
+from berth.core.handover import waits_for_name
 from berth.core.outcome import outcome_of, vouched_lost
 from berth.core.slots import Situation, Slot, slot_of
 from berth.core.stopping import stop, unheeded
@@ -10,6 +11,7 @@ from berth.core.strangers import strangers
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
 from berth.model.lifecycle import FINISHED, LIVE
+from berth.model.seen import Life
 
 PENDING_LIMIT_S = 5.0
 """A granted attempt that the engine leaves pending with an error this long goes back to the queue."""
@@ -87,7 +89,7 @@ def _starting(slot: Slot, situation: Situation) -> Iterator[act.Action]:
     if life is None:
         yield from _not_there_yet(slot, situation)
     elif life.state == "running":
-        yield act.Started(slot.task.id, life)
+        yield act.Unhealthy(slot.task.id, life.error) if life.health == "unhealthy" else act.Started(slot.task.id, life)
     elif life.state == "exited":
         yield act.Ended(slot.task.id, outcome_of(slot, situation))
     elif life.state == "unknown":
@@ -112,11 +114,22 @@ def _running(slot: Slot, situation: Situation) -> Iterator[act.Action]:
         yield act.Ended(slot.task.id, outcome_of(slot, situation))
     elif life.state == "unknown":
         yield act.Silent(slot.task.id)
+    elif life.health == "unhealthy":
+        yield act.Unhealthy(slot.task.id, life.error)
+    elif _came_up(slot, life):
+        yield act.Up(slot.task.id)
     elif _overdue(slot, situation.now):
         yield act.Overdue(slot.task.id)
     elif slot.object is not None:
         yield from _edited(slot)
     yield from _stop_strays(slot, situation)
+
+
+def _came_up(slot: Slot, life: Life) -> bool:
+    """An update waits to hear that the slot is up."""
+    state, fared, here = slot.job.rollout, slot.task.fared, slot.task.generation == slot.job.generation
+    waits = state is not None and state.under_way and here
+    return waits and life.healthy and (fared is None or fared.generation != slot.job.generation)
 
 
 def _edited(slot: Slot) -> Iterator[act.Action]:
@@ -128,7 +141,7 @@ def _edited(slot: Slot) -> Iterator[act.Action]:
 
 
 def _overdue(slot: Slot, now: float) -> bool:
-    limit, started = slot.job.spec.time_limit_s, slot.task.started_at
+    limit, started = slot.job.spec_of(slot.task.generation).time_limit_s, slot.task.started_at
     return limit is not None and started is not None and now >= started + limit
 
 
@@ -166,8 +179,10 @@ def _fenced_or_silent(slot: Slot, situation: Situation) -> Iterator[act.Action]:
 
 def _between_attempts(slot: Slot, situation: Situation) -> Iterator[act.Action]:
     """Where attempts are containers of their own the ended one goes first: a person could start it again beside the
-    next one, on the same card.
+    next one, on the same card. A slot that was taken over waits for the end of what ran there, and for its name.
     """
+    if slot.task.takes_over or waits_for_name(slot.job, slot.task.slot):
+        return
     if slot.life is not None and not situation.capabilities.slot_objects:
         yield act.Sweep(slot.handle, f"the ended attempt of {slot.job.name}", slot.task.id)
     elif slot.task.not_before <= situation.now and not slot.strays and slot.absent:

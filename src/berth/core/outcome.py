@@ -38,6 +38,8 @@ def _end_reason(life: Life, task: Task, situation: Situation) -> EndReason:
         return "node-lost"
     if life.oom:
         return "oom"
+    if life.health == "unhealthy":
+        return "unhealthy"
     if life.killed or life.container_id in situation.killed:
         return "killed"
     if life.started_at is None and life.exit_code is None:

@@ -26,7 +26,7 @@ def begun(before: Job, new: Job, tasks: Iterable[Task], now: float) -> Job:
     """
     slots, state = members(tasks), before.rollout
     known = {one.generation: one for one in (*(state.earlier if state else ()), _as_earlier(before))}
-    same = next((one for one in known.values() if alike(one.spec, new.spec) and one.demands == new.demands), None)
+    same = next((one for one in known.values() if alike(one.spec, new.spec)), None)
     newest = max(before.generation, state.newest if state else 0)
     generation = same.generation if same is not None else newest + 1
     back_to = _last_whole(before)
@@ -109,13 +109,6 @@ def redirected(task: Task, before: Job, job: Job, now: float) -> Task | None:
         case "starting" | "running" | "unknown" if task.wants_replace:
             return revise(task, **given_up)
     return None
-
-
-def revived(task: Task, generation: int) -> Task:
-    """An ended slot that waits again, as a new one; it knows its last attempt until that is gone from the engine."""
-    held = {} if task.gone else {"gone": False, "node": task.node, "cards": task.cards}
-    fresh = Task(id=task.id, job=task.job, slot=task.slot)
-    return msgspec.structs.replace(fresh, attempt=task.attempt, generation=generation, version=task.version + 1, **held)
 
 
 def _last_whole(before: Job) -> int:

@@ -24,12 +24,12 @@ def _grace(slot: Slot, situation: Situation) -> float | None:
         return 0.0
     if slot.task.stop_for == "move" and node is not None and node.drain_grace_s is not None:
         return node.drain_grace_s
-    return slot.job.spec.stop_grace_s
+    return slot.job.spec_of(slot.task.generation).stop_grace_s
 
 
 def unheeded(slot: Slot, situation: Situation) -> bool:
     """It runs on long after its grace: a person may have started it again behind the stop (`docker restart`)."""
-    grace = slot.job.spec.stop_grace_s
+    grace = slot.job.spec_of(slot.task.generation).stop_grace_s
     patience = AGAIN_S + (DOCKER_GRACE_S if grace is None else grace)
     sent = situation.settled.get(slot.task.id)
     return sent is not None and situation.observed.began > sent + patience

@@ -60,6 +60,7 @@ TRANSITIONS: dict[tuple[TaskState, Trigger], TaskState] = {
     ("restarting", "fail"): "failed",
     ("restarting", "wait"): "waiting",
     ("ended", "refill"): "waiting",
+    ("failed", "refill"): "waiting",
 }
 
 LIVE: frozenset[TaskState] = frozenset({"starting", "running", "stopping", "unknown"})
@@ -99,7 +100,13 @@ def step(task: Task, trigger: Trigger, **fields: Any) -> Task:
 
 
 def begin(task: Task, at: float, generation: int, node: str, cards: tuple[str, ...], **fields: Any) -> Task:
-    """The task with its next attempt granted at `at` (seconds), of this generation of its job."""
+    """The task with its next attempt granted at `at` (seconds), of this generation of its job: in another one it starts
+    afresh, as far as what counts against it is concerned.
+    """
+    if generation != task.generation:
+        fields = {"failed_at": (), **fields}
+    if task.fared is not None and task.fared.generation != generation:
+        fields = {"fared": None, **fields}
     return step(
         task, "grant", attempt=task.attempt + 1, generation=generation, node=node, cards=cards, granted_at=at,
         started_at=None, ended_at=None, engine_id="", stop_for="", stop_sent=False, gone=False, digest="", **fields,
@@ -117,11 +124,14 @@ def returned(task: Task) -> Task:
     return step(task, "stop" if task.stop_for else "return")
 
 
-def refill(task: Task) -> Task:
-    """A slot that was scaled away and is wanted again: a new one, which knows its last attempt until that is gone."""
+def refill(task: Task, generation: int = 0) -> Task:
+    """A slot that has ended and is wanted again: a new one, which knows its last attempt until that is gone.
+
+    `generation` is the one for which it is wanted, where an update wants it.
+    """
     held = {} if task.gone else {"gone": False, "node": task.node, "cards": task.cards}
     fresh = Task(id=task.id, job=task.job, slot=task.slot, state=task.state, attempt=task.attempt, version=task.version)
-    return step(msgspec.structs.replace(fresh, **held), "refill")
+    return step(msgspec.structs.replace(fresh, **held), "refill", generation=generation)
 
 
 def revise(task: Task, **fields: Any) -> Task:

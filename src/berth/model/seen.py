@@ -6,6 +6,7 @@ import msgspec
 
 from berth.model.spec import TaskSpec
 
+Health = Literal["", "starting", "healthy", "unhealthy"]
 LifeState = Literal["pending", "starting", "running", "exited", "unknown"]
 
 
@@ -33,6 +34,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     `node` is the engine's node id. `pending`: nothing holds a card yet. `unknown`: its node is silent.
     `exited`: the processes are gone. `killed` says that a person ended it with the engine's tools.
     `labels` are the container's; `object_id` is the slot's object ("" where the engine has none).
+    `health` is what its check says of it ("": it has none, or the engine shows it running only once it is healthy).
     `spec` is what its job runs, read back from the engine where containers carry it (for a rebuild).
     """
 
@@ -53,6 +55,12 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
     labels: dict[str, str] = {}
     spec: TaskSpec | None = None
+    health: Health = ""
+
+    @property
+    def healthy(self) -> bool:
+        """True when it runs and no health check says otherwise, or has still to say."""
+        return self.state == "running" and self.health in ("", "healthy")
 
     @property
     def alive(self) -> bool:

@@ -17,12 +17,11 @@ from berth.control.gather import Gathered
 from berth.control.native import apply_native
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
-from berth.control.rescale import slots_of
-from berth.model.change import Batch, PutJob, PutStack, PutTask
+from berth.control.rollout import aimed, told, towards
+from berth.model.change import Batch, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Refused
-from berth.model.job import Job, Network, Stack, Task, Volume
-from berth.model.lifecycle import LIVE, ask_stop, revise, step
+from berth.model.job import Job, Network, Stack, Volume
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
 from berth.model.token import Actor
 
@@ -227,38 +226,18 @@ def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
     before = control.cluster.jobs.get(job_id)
     if before is None or before.cancelled or before.ended_at is not None:
         raise _Overtaken
-    same = before.spec == draft.spec and before.priority == draft.priority and before.queue == draft.queue
-    if same and draft.replicas == before.replicas:
-        return ()
-    job = msgspec.structs.replace(
+    asked = msgspec.structs.replace(
         before, spec=draft.spec, priority=draft.priority, queue=draft.queue, replicas=draft.replicas,
-        generation=before.generation + (not same or before.native),
         version=before.version + 1, demands=pullable.demands(control, draft, before),
     )  # fmt: skip
-    note = control.note("updated", job.name, actor=actor.name, job=job.id)
-    tasks = control.cluster.tasks_of(job_id)
-    resized = slots_of(control, job, tasks) if job.replicas != before.replicas else ()
-    settled = {change.task.id for change in resized if isinstance(change, PutTask)}
-    left = (task for task in tasks if task.id not in settled)
-    renewed = () if same else _renewed(left, before.spec.request == job.spec.request)
-    return (PutJob(job, was=before.version), note, *resized, *renewed)
+    job = towards(control, before, asked)
+    if job is None:
+        return ()
+    rolls = job.rollout is not None and job.rollout != before.rollout
+    text = job.name if not rolls else told(job)
+    note = control.note("updated", text, actor=actor.name, job=job.id)
+    return (PutJob(job, was=before.version), note, *aimed(control, before, job))
 
 
 def _native(control: Control, draft: Draft) -> bool:
     return draft.native and control.engine.capabilities.native
-
-
-def _renewed(tasks: Iterable[Task], same_cards: bool) -> Batch:
-    found = ((task, _renew(task, same_cards)) for task in tasks)
-    return tuple(PutTask(new, was=task.version) for task, new in found if new is not None)
-
-
-def _renew(task: Task, same_cards: bool) -> Task | None:
-    """A slot of a changed service: on its own cards when it asks for the same, else after another grant."""
-    if task.state == "restarting" and not same_cards:
-        return step(task, "wait")
-    if task.state not in LIVE or task.stop_for:
-        return None
-    if not same_cards:
-        return revise(task, wants_replace=True)
-    return ask_stop(task, "replace") if task.state != "unknown" else None

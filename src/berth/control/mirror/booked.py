@@ -44,7 +44,7 @@ class Booked:
         """Count a task where it is now. The engine itself keeps count of a native service."""
         self._leave(task.id)
         if task.node and task.state in OCCUPYING and job is not None and not job.native:
-            request = job.spec.request
+            request = job.request_of(task.generation)
             load = Load(request.cpu_nano, request.memory_bytes)
             self._tasks[task.id] = (task.node, load)
             self._ours[task.node] = self._ours[task.node].plus(load)

@@ -18,7 +18,8 @@ class Work:
     `open` are the tasks that have not ended or still have something on the engine or in the ledger; `active` those of
     them that do not only wait, so that a long queue does not slow down the care for what runs; `waiting` those that
     want cards or a node. `unsettled` are the jobs that changed since reclaim last asked whether they are over.
-    `granted` are the tasks that hold something in the ledger, `stacks` those that are deployed.
+    `rolling` are the jobs whose slots are being changed. `granted` are the tasks that hold something in the ledger,
+    `stacks` those that are deployed.
     """
 
     def __init__(self, granted: Container[str], stacks: Container[str], changed: Changed) -> None:
@@ -34,6 +35,7 @@ class Work:
         self.active: dict[str, Task] = {}
         self.waiting: dict[str, Task] = {}
         self.unsettled: dict[str, None] = {}
+        self.rolling: dict[str, None] = {}
 
     def task(self, task_id: str) -> Task | None:
         """The task of this id (`JOB.SLOT`), or None."""
@@ -74,6 +76,10 @@ class Work:
             self.live.pop(job.id, None)
             self._ended[job.id] = None
             self._forget_oldest()
+        if job.rollout is not None and job.rollout.under_way and job.ended_at is None and not job.cancelled:
+            self.rolling[job.id] = None
+        else:
+            self.rolling.pop(job.id, None)
         self._changed.mark("jobs")
 
     def put_task(self, task: Task) -> None:
