@@ -84,10 +84,11 @@ async def check(
         wrong.problems += [_placed(problem, draft) for problem in files.missing(control, spec)]
         joined = {use.name for use in spec.networks}
         used = tuple(network for network in networks if network.name in joined)
-        mounted = tuple(mount for mount in spec.mounts if mount.driver)
-        if not (spec.secrets or spec.configs or used or mounted):
+        mounted = tuple((n, mount.driver) for n, mount in enumerate(spec.mounts) if mount.driver)
+        logged = spec.around.logging
+        if not (spec.secrets or spec.configs or used or mounted or logged):
             continue
-        key = msgspec.json.encode((spec.secrets, spec.configs, used, mounted))
+        key = msgspec.json.encode((spec.secrets, spec.configs, used, mounted, logged))
         with wrong.noting():
             if key not in asked:
                 asked[key] = await control.engine.problems(spec, used)

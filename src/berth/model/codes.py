@@ -226,6 +226,12 @@ CODES: dict[str, str] = {
         "docker stack deploy does not, so there the variable would be empty. Export it in the shell to have the "
         "same everywhere."
     ),
+    "driver-missing": (
+        "The file names a driver of volumes, networks or logs that no node of the engine has; Swarm would leave the "
+        "task pending for ever. The message lists the drivers that there are. Install the plugin on the nodes "
+        "(`docker plugin install NAME`), or leave the driver out. A legacy plugin of a single Docker host is known "
+        "only once something has used it: `docker volume create -d NAME`."
+    ),
     "duplicate-card": (
         "One card is named twice for one task. Name each card once, or ask for a number of cards with count."
     ),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
-from berth.dockerapi import fitness, marks, networks, output
+from berth.dockerapi import drivers, fitness, marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
@@ -119,9 +119,10 @@ class DockerEngine:
         """Every container event of this daemon."""
         return self._ears.changes()
 
-    async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:  # noqa: ARG002
-        """External networks that are not there."""
-        return await self._networks().problems(networks)
+    async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:
+        """External networks and drivers that are not there."""
+        lacking = await drivers.problems(self._docker, spec, networks, swarm=False)
+        return (*await self._networks().problems(networks), *lacking)
 
     async def pin(self, image: str, auth: str) -> Pinned:  # noqa: ARG002
         """One host: what it has pulled is what runs. Nothing is pinned."""

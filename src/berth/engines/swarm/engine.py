@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import digests, fitness, marks, networks, output
+from berth.dockerapi import digests, drivers, fitness, marks, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
@@ -92,8 +92,9 @@ class SwarmEngine:
         return self._ears.changes()
 
     async def problems(self, spec: TaskSpec, networks: tuple[Network, ...]) -> tuple[Problem, ...]:
-        """Secrets, configs and external networks that the Swarm does not have."""
-        return (*await self._files.problems(spec), *await self._networks().problems(networks))
+        """Secrets, configs, external networks and drivers that the Swarm does not have."""
+        lacking = await drivers.problems(self._docker, spec, networks, swarm=True)
+        return (*await self._files.problems(spec), *await self._networks().problems(networks), *lacking)
 
     async def pin(self, image: str, auth: str) -> Pinned:
         """Asked by the daemon, as the docker CLI has it asked."""
