@@ -8,7 +8,7 @@ import pytest
 
 from berth.core import actions as act
 from berth.core.diff import diff
-from berth.core.slots import Situation
+from berth.core.situation import Situation
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
 from berth.ports import Capabilities

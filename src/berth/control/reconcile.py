@@ -14,11 +14,11 @@ from berth.control.context import Control
 from berth.control.ends import attempt_of, end_attempt
 from berth.control.rescale import rescale
 from berth.control.rollout import Roller
+from berth.control.situation import situation_of
 from berth.core import actions as act
 from berth.core import becomes
 from berth.core.diff import diff
 from berth.core.rollout import came_up
-from berth.core.slots import Situation
 from berth.model.change import Batch, Give, PutAttempt
 from berth.model.errors import Refused
 from berth.model.job import Job, Task
@@ -39,22 +39,8 @@ class Reconciler:
         if look is None:
             return
         await self.roller.run()
-        actions = diff(self._wanted(look), self._situation(look))
+        actions = diff(self._wanted(look), situation_of(self.control, look))
         await asyncio.gather(*(self._apply(action) for action in actions if not self._at_once(action)))
-
-    def _situation(self, look: Observed) -> Situation:
-        control = self.control
-        return Situation(
-            observed=look,
-            capabilities=control.engine.capabilities,
-            nodes=control.cluster.nodes,
-            settled=control.calls.settled,
-            cluster=control.settings.cluster_id,
-            stacks=frozenset(name for name, stack in control.cluster.stacks.items() if not stack.removing),
-            superseded=control.cluster.work.services.superseded(),
-            now=control.clock.now(),
-            killed=control.killed,
-        )
 
     def _wanted(self, look: Observed) -> list[tuple[Job, Task]]:
         cluster = self.control.cluster

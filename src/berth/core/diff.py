@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from berth.core import actions as act
 from berth.core.handover import waits_for_name
 from berth.core.outcome import outcome_of, vouched_lost
-from berth.core.slots import Situation, Slot, slot_of
+from berth.core.situation import Situation
+from berth.core.slots import Slot, slot_of
 from berth.core.stopping import stop, unheeded
 from berth.core.strangers import strangers
 from berth.model.job import Job, Task

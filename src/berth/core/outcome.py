@@ -1,7 +1,8 @@
 """How an attempt ended, as the engine shows it; core.restart then says what follows."""
 
 from berth.core.restart import Outcome
-from berth.core.slots import Situation, Slot
+from berth.core.situation import Situation
+from berth.core.slots import Slot
 from berth.model.job import EndReason, Task
 from berth.model.seen import Life
 

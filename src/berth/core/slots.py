@@ -1,52 +1,15 @@
 """What the engine shows of each task, side by side with what is wanted of it: what diff decides on."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
+from berth.core.situation import Situation
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
-from berth.model.node import Node
-from berth.model.seen import Life, Observed, SlotObject
-from berth.ports import Capabilities
+from berth.model.seen import Life, SlotObject
 
 ORDER = {"running": 0, "starting": 1, "unknown": 2, "pending": 3, "exited": 4}
-
-
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What diff may see beside the tasks. `settled[task]`: monotonic seconds of the last engine call for the task
-    (infinity while one is under way); an absence in a look that began earlier proves nothing. `killed` are containers
-    that an agent saw a person signal; `stacks` exist; `superseded` are ended jobs whose service has a later job.
-    """
-
-    observed: Observed
-    capabilities: Capabilities
-    nodes: Mapping[str, Node]
-    settled: Mapping[str, float]
-    cluster: str
-    now: float
-    stacks: frozenset[str] = frozenset()
-    superseded: frozenset[str] = frozenset()
-    killed: Container[str] = frozenset()
-
-    def proves(self, key: str) -> bool:
-        """True when what the look does not show of a task (or job) is not there: no call for it came after."""
-        return self.observed.began > self.settled.get(key, 0.0)
-
-    def objects(self) -> dict[str, SlotObject]:
-        """This cluster's objects by task."""
-        return {seen.task: seen for seen in self.observed.objects if not seen.native and self._ours(seen.labels)}
-
-    def lives(self) -> dict[str, list[Life]]:
-        """This cluster's lives by task."""
-        found: dict[str, list[Life]] = {}
-        for life in self.observed.lives:
-            if not life.native and self._ours(life.labels):
-                found.setdefault(life.task, []).append(life)
-        return found
-
-    def _ours(self, labels: Mapping[str, str]) -> bool:
-        return labels.get("berth.cluster") == self.cluster
 
 
 class Slot(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """How an attempt is stopped: with how much grace, whether its object goes too, and when it must be asked again."""
 
 from berth.core import actions as act
-from berth.core.slots import Situation, Slot
+from berth.core.situation import Situation
+from berth.core.slots import Slot
 from berth.model.launch import Handle
 
 AGAIN_S = 15.0

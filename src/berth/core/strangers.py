@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator, Mapping
 
 from berth.core import actions as act
-from berth.core.slots import Situation
+from berth.core.situation import Situation
 from berth.model.launch import Handle
 from berth.model.seen import Life, SlotObject
 
