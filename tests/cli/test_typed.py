@@ -14,7 +14,7 @@ from berth.model.errors import Refused
     ("line", "words"),
     [
         ("crads", "there is no verb 'crads'\n  -> the nearest verb is 'berth cards'"),
-        ("stack", "'berth stack' needs one more word\n  -> one of: berth stack deploy, berth stack ls,"),
+        ("stack", "'berth stack' needs one more word\n  -> one of: berth stack deploy, berth stack config,"),
         ("stack deply", "there is no 'berth stack deply'"),
         ("jobs --al", "there is no --al\n  -> the nearest is --all\n     berth jobs [--all]\n     for example:"),
         ("jobs x", "'x' is too much"),

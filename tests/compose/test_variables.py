@@ -82,7 +82,7 @@ def test_env_file_is_read_as_the_docker_cli_reads_it() -> None:
     variables = {"SHELL_ONE": "s", "UNSET_ONE": None}
     draft = one("env_file: e.env", extra={"e.env": SourceFile("e.env", lines)}, variables=variables)
     assert dict(draft.spec.env) == {
-        "LEAD": "1", "Q": "a b", "D": "x", "KEEP": " sp  # not a comment", "EQ": "a=b", "HASH": "#x", "RAW": "$A",
+        "LEAD": "1", "Q": "'a b'", "D": '"x"', "KEEP": " sp  # not a comment", "EQ": "a=b", "HASH": "#x", "RAW": "$A",
         "SHELL_ONE": "s",
     }  # fmt: skip
 

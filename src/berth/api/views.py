@@ -5,7 +5,7 @@ where it is a sentence.
 """
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -214,6 +214,7 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     change: Literal["create", "update", "keep", "remove"]
     tasks: list[TaskPlan]
+    note: str
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -321,6 +322,15 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     jobs: list[Job]
     changes: dict[str, str]
+    warnings: list[Error]
+    needs: None = None
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """A merged stack file, as plain values (`config`) and as YAML (`text`). `needs` is null."""
+
+    config: dict[str, Any]
+    text: str
     warnings: list[Error]
     needs: None = None
 

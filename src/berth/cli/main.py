@@ -23,6 +23,7 @@ VERBS: dict[str, Entry] = {
     "requeue": Entry("act:REQUEUE", "stop a running job and put it back in the queue"),
     "scale": Entry("scale:SCALE", "change the number of a service's replicas"),
     "stack deploy": Entry("stack_deploy:DEPLOY", "deploy a stack file, or the changes in it"),
+    "stack config": Entry("stack_config:CONFIG", "the merged stack file with its variables filled in"),
     "stack ls": Entry("stack:LS", "the stacks"),
     "stack ps": Entry("stack:PS", "the tasks of a stack"),
     "stack rm": Entry("stack:RM", "remove a stack"),

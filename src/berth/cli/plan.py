@@ -34,7 +34,8 @@ def plan_lines(plan: dict[str, Any], cards: Cards) -> list[str]:
     """The plan as text; `cards` by UUID give the model and the index beside a granted card."""
     found: list[str] = []
     for job in plan["jobs"]:
-        found.append(f"{MARKS.get(job['change'], '?')} {job['name']}: {job['change']}")
+        note = f"; {job['note']}" if job.get("note") else ""
+        found.append(f"{MARKS.get(job['change'], '?')} {job['name']}: {job['change']}{note}")
         shown = _ends if job["change"] == "remove" else _task
         found += [f"    {line}" for task in job.get("tasks", []) for line in shown(task, cards)]
     return [*found, "", f"{_verdict(exit_code(plan))} Nothing has been changed."]

@@ -3,9 +3,9 @@
 from berth.compose.body import JobBody, decode_jobs
 from berth.compose.facts import Facts, Reading
 from berth.compose.job import draft_job, load_job, read_body, read_job
-from berth.compose.stack import load_stack, read_stack
+from berth.compose.stack import load_stack, merged_stack, read_stack
 
 __all__ = [
-    "Facts", "JobBody", "Reading", "decode_jobs", "draft_job", "load_job", "load_stack", "read_body", "read_job",
-    "read_stack",
+    "Facts", "JobBody", "Reading", "decode_jobs", "draft_job", "load_job", "load_stack", "merged_stack", "read_body",
+    "read_job", "read_stack",
 ]  # fmt: skip

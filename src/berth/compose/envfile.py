@@ -21,7 +21,7 @@ class Pair(NamedTuple):
 
 
 def env_file(text: Text, report: Report) -> list[Pair]:
-    """The pairs of an env_file: values as they are, but for a pair of quotes around all of one."""
+    """The pairs of an env_file: values as they are, quotes and blanks at their end included."""
     found = []
     for number, raw in enumerate(text.lines, 1):
         line = raw.lstrip()
@@ -33,7 +33,7 @@ def env_file(text: Text, report: Report) -> list[Pair]:
             message = f"line {number} does not begin with the name of a variable, which has no spaces."
             report.wrong(place, "env-file-line", message, "Write NAME=value; # begins a comment.", "env_file")
             continue
-        found.append(Pair(name, _unquoted(value) if equals else None, place))
+        found.append(Pair(name, value if equals else None, place))
     return found
 
 
@@ -59,10 +59,6 @@ def dotenv(text: Text, look: Look, report: Report) -> dict[str, str]:
             message = f"the value of {match[1]} has a $ that begins no variable, or a variable that must be set is not."
             report.wrong(place, "bad-template", message, "Put the value in single quotes, or write $$ for a $.", ".env")
     return found
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
 def _value(raw: str, look: Look) -> str:

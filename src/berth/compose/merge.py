@@ -1,15 +1,19 @@
 """Several stack files as one, by the docker CLI's rules; the loader merges trees, so every value keeps its place.
 
 Mappings join and the later file's values win; lists are appended, but secrets and configs go by source, mounts by
-target, environment and labels by name; commands are replaced. A later value that is empty (false, "", []) leaves the
-earlier one, except a number that may be 0. Top-level networks, volumes, secrets, configs are replaced one by one.
-Unlike Docker's: a health check's test is replaced (Docker appends it to the earlier one), and so are gpus and devices.
+target, ports by the published one, environment and labels by name; commands are replaced. A later value that is empty
+(false, "", []) leaves the earlier one, except a number that may be 0. Top-level networks, volumes, secrets, configs are
+replaced one by one. Unlike Docker's: a health check's test is replaced (Docker appends it to the earlier one), and so
+are gpus and devices; two ports without a published one are both kept.
 """
 
 from collections.abc import Callable
 
+from berth.compose.ports import short as short_port
+from berth.compose.scalars import plain
 from berth.compose.storage import short
 from berth.compose.tree import Entry, Items, Mapping, Node, Scalar
+from berth.model.spec import Port
 
 Rule = Callable[[Node, Node], Node]
 
@@ -27,6 +31,8 @@ def merge(trees: list[Mapping]) -> Mapping:
 def _files(base: Mapping, over: Mapping) -> Mapping:
     entries = dict(base.entries)
     for name, entry in over.entries.items():
+        if name.startswith("x-") and name != "x-berth":
+            continue  # only the first file's count; the fragments in it have been used where they are named
         before = entries.get(name)
         if before is None or not isinstance(before.node, Mapping) or not isinstance(entry.node, Mapping):
             entries[name] = entry if not _is_empty(entry.node) or before is None else before
@@ -46,7 +52,15 @@ def _by_key(base: Mapping, over: Mapping, rule: Rule) -> Mapping:
 
 
 def _service(base: Node, over: Node) -> Node:
-    return _deep(base, over, "")
+    found = _deep(base, over, "")
+    if not isinstance(found, Mapping) or not isinstance(over, Mapping):
+        return found
+    entries = dict(found.entries)
+    for name in _SORTED:
+        entry = entries.get(name)
+        if entry is not None and name not in over.entries:
+            entries[name] = Entry(entry.key, _RULES[name](entry.node, Items(entry.node.place, [])))
+    return Mapping(found.place, entries)
 
 
 def _deep(base: Node, over: Node, path: str) -> Node:
@@ -84,7 +98,7 @@ def _always(_: Node, over: Node) -> Node:
 
 
 def _appended(base: Node, over: Node) -> Node:
-    """Texts or lists of texts, one after the other (env_file)."""
+    """Texts or lists of texts, one after the other."""
     items = [item for node in (base, over) for item in (node.items if isinstance(node, Items) else [node])]
     return Items(base.place, items)
 
@@ -122,11 +136,57 @@ def _as_mapping(node: Node) -> Mapping | None:
 
 
 def _networks(base: Node, over: Node) -> Node:
-    """By name; the later file's aliases replace the earlier ones."""
+    """By name; the later file's aliases replace the earlier ones, driver_opts stay."""
     first, second = _names(base), _names(over)
     if first is None or second is None:
         return over
-    return _by_key(first, second, lambda before, later: before if _is_empty(later) else later)
+    return _by_key(first, second, _network_use)
+
+
+def _network_use(base: Node, over: Node) -> Node:
+    if not isinstance(base, Mapping) or not isinstance(over, Mapping):
+        return base if isinstance(over, Scalar) else over
+    kept = {name: entry for name, entry in base.entries.items() if name != "aliases"}
+    new = {name: entry for name, entry in over.entries.items() if name != "driver_opts" and not _is_empty(entry.node)}
+    return Mapping(over.place, kept | new)
+
+
+def _logging(base: Node, over: Node) -> Node:
+    """Options join while the driver is the same or is not said; another driver takes the place of all."""
+    first, second = _member(base, "driver"), _member(over, "driver")
+    if first and second and first != second:
+        return over
+    return _deep(base, over, "logging.")
+
+
+def _ports(base: Node, over: Node) -> Node:
+    """By the published port; those that the engine chooses go by the container's. Short forms become long ones."""
+    if not isinstance(base, Items) or not isinstance(over, Items):
+        return over
+    found = {_published(row): row for row in (*_long_ports(base), *_long_ports(over))}
+    return Items(base.place, [found[key] for key in sorted(found)])
+
+
+def _published(row: Node) -> tuple[int, str]:
+    outer, inner = _member(row, "published"), _member(row, "target")
+    return (int(outer), "") if outer.isdecimal() and int(outer) else (0, inner)
+
+
+def _long_ports(node: Items) -> list[Node]:
+    rows: list[Node] = []
+    for item in node.items:
+        try:
+            short_ones = short_port(item.written).ports if isinstance(item, Scalar) else ()
+        except ValueError:
+            short_ones = ()
+        rows += [_long_port(item, port) for port in short_ones] or [item]
+    return rows
+
+
+def _long_port(item: Node, port: Port) -> Mapping:
+    words = {"mode": port.mode, "target": str(port.target), "published": str(port.published), "protocol": port.protocol}
+    shown = {name: word for name, word in words.items() if word != "0"}
+    return Mapping(item.place, {n: Entry(item.place, Scalar(item.place, plain(w), w)) for n, w in shown.items()})
 
 
 def _names(node: Node) -> Mapping | None:
@@ -168,11 +228,13 @@ def _target(node: Node) -> str:
         return node.written
 
 
+_SORTED = ("ports", "secrets", "configs", "volumes")
+"""Of a service in two files these are sorted even where the later one says nothing of them."""
 _RULES: dict[str, Rule] = {
     "environment": _pairs(keep_empty=False),
     "labels": _pairs(keep_empty=True),
     "deploy.labels": _pairs(keep_empty=True),
-    "env_file": _appended,
+    **dict.fromkeys(("env_file", "dns", "dns_search", "tmpfs"), _appended),
     "command": _replace,
     "entrypoint": _replace,
     "healthcheck.test": _replace,
@@ -182,7 +244,11 @@ _RULES: dict[str, Rule] = {
     "secrets": _keyed(_source),
     "configs": _keyed(_source),
     "volumes": _keyed(_target),
+    "ports": _ports,
+    "logging": _logging,
     "deploy.replicas": _always,
+    "deploy.update_config.parallelism": _always,
+    "deploy.rollback_config.parallelism": _always,
     "deploy.restart_policy.max_attempts": _always,
     "healthcheck.retries": _always,
 }

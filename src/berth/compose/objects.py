@@ -2,14 +2,16 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from berth.compose import guard, keys
 from berth.compose.fields import Fields, as_text
 from berth.compose.sections import DEFAULT
+from berth.compose.text import Place
 from berth.compose.tree import Mapping as Table
+from berth.compose.tree import children
 from berth.model.job import Network
 from berth.model.spec import FileRef, NetworkUse
 
@@ -49,8 +51,8 @@ def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[Fil
             service.mistyped(node, path, "a name")
             continue
         if source in stored:
-            found.append(msgspec.structs.replace(ref, source=stored[source]))
-            guard.targets([(ref.target, node.place, path)], service.report)
+            if guard.target(ref.target, node.place, path, service.report):
+                found.append(msgspec.structs.replace(ref, source=stored[source]))
         else:
             _undefined(service, key, source, stored)
     return tuple(sorted(found, key=lambda ref: (ref.source, ref.target)))
@@ -89,9 +91,25 @@ def _mode(row: Fields) -> int | None:
     return int(written)
 
 
+def uses(service: Fields, key: str) -> Iterator[tuple[str, Place, str]]:
+    """What a service uses by name under `networks`, `secrets` or `configs`: the name, its place and its path."""
+    node = service.node(key)
+    for name, place, child in children(node) if node is not None else ():
+        path = service.field(f"{key}.{name}")
+        if isinstance(node, Table):
+            yield name, place, path
+        elif isinstance(child, Table):
+            source = child.entries.get("source")
+            yield (as_text(source.node) or "") if source else "", place, path
+        else:
+            yield as_text(child) or "", place, path
+
+
 def _undefined(service: Fields, key: str, name: str, known: Mapping[str, object]) -> None:
     kind = key.removesuffix("s")
     near = difflib.get_close_matches(name, list(known), 1, 0.6)
     body = "{external: true}" if kind in ("secret", "config") else ""
     hint = f"Write {near[0]}" if near else f"Add at the end: {key}: {{{name[:80]}: {body}}}"
-    service.wrong(key, _UNDEFINED[key], f"the {kind} {name[:80]} is not among the file's {key}.", hint)
+    place, path = next(((at, path) for used, at, path in uses(service, key) if used == name), (None, ""))
+    message = f"the {kind} {name[:80]} is not among the file's {key}."
+    service.report.wrong(place or service.at(key), _UNDEFINED[key], message, hint, path or service.field(key))

@@ -173,7 +173,7 @@ def _from_file(one: Fields, scope: Scope) -> Content | None:
 def _from_variable(one: Fields, scope: Scope) -> Content | None:
     name = one.text("environment")
     value = scope.look(name)
-    if value is None:
+    if value is None and scope.known(name):
         hint = f"Set it: {name}=VALUE berth stack deploy ..."
         one.wrong("environment", "variable-required", f"the variable {name[:80]} is not set.", hint)
     return None if value is None else Content(value.encode())

@@ -1,11 +1,14 @@
 """Stack files -> drafts: read, substitute, merge, then every service; the one entry for `POST /v1/stacks`."""
 
 import re
+from typing import Any, NamedTuple
 
 from berth.compose import keys, merge, tree
 from berth.compose.container import environment, time_limit
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields
+from berth.compose.final import final
+from berth.compose.goyaml import text_of
 from berth.compose.report import Report
 from berth.compose.scope import Scope
 from berth.compose.sections import Objects, ask_for_contents, objects
@@ -13,11 +16,12 @@ from berth.compose.service import Read, Setting, service
 from berth.compose.text import decode
 from berth.compose.tree import Entry, Mapping
 from berth.model.draft import Bundle, Draft, LoadedStack, Needs
-from berth.model.errors import BadInput, settle
+from berth.model.errors import BadInput, Problem, settle
 from berth.model.job import Network, Volume
 
 MOST_SERVICES = 1_000
 NAME_LIMIT = 63
+_ANY_NAME = "stack"
 _STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _SERVICE = re.compile(r"[A-Za-z0-9_-]*[A-Za-z0-9]")
 _VERSION = re.compile(r"3(?:\.\d{1,2})?")
@@ -42,10 +46,37 @@ def read_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
     trees = _trees(bundle, report)
     scope = Scope(bundle, report)
     whole = merge.merge([_expanded(one, scope) for one in trees])
-    needs = _needs(whole, scope)
+    needs = _needs(whole, scope, contents=True)
     if needs is not None:
         return LoadedStack(needs=needs)
     return _load(Fields(whole, "", report, keys.TOP), stack, scope, (facts, bundle.directory))
+
+
+class Final(NamedTuple):
+    """The files as one, in long forms: as plain values and as YAML; or what the client must send first."""
+
+    value: dict[str, Any]
+    text: str = ""
+    warnings: tuple[Problem, ...] = ()
+    needs: Needs = Needs()
+
+
+def merged_stack(bundle: Bundle, facts: Facts) -> Final:
+    """What `docker stack config` prints of these files. Raises BadInput with everything that is wrong in them.
+
+    The content of secrets and configs is not asked for, and an image may still be missing.
+    """
+    report = Report()
+    trees = _trees(bundle, report)
+    scope = Scope(bundle, report)
+    whole = merge.merge([_expanded(one, scope, extras=True) for one in trees])
+    needs = _needs(whole, scope, contents=False)
+    if needs is not None:
+        return Final({}, needs=needs)
+    loaded = _load(Fields(whole, "", report, keys.TOP), _ANY_NAME, scope, (facts, bundle.directory))
+    settle(problem for problem in loaded.problems if problem.code != "image-missing")
+    value = final(whole, scope, bundle.directory)
+    return Final(value, text_of(value), loaded.warnings)
 
 
 def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> LoadedStack:
@@ -80,16 +111,20 @@ def _trees(bundle: Bundle, report: Report) -> list[Mapping]:
     return found
 
 
-def _expanded(whole: Mapping, scope: Scope) -> Mapping:
-    """The file with its variables replaced; fragments under x- keys count where they are used."""
+def _expanded(whole: Mapping, scope: Scope, extras: bool = False) -> Mapping:
+    """The file with its variables replaced; fragments under x- keys count where they are used, or with `extras`."""
     entries = {
-        name: entry if name.startswith("x-") and name != "x-berth" else Entry(entry.key, scope.expand(entry.node, name))
+        name: Entry(entry.key, scope.expand(entry.node, name)) if extras or _counts(name) else entry
         for name, entry in whole.entries.items()
     }
     return Mapping(whole.place, entries, whole.size, whole.depth)
 
 
-def _needs(whole: Mapping, scope: Scope) -> Needs | None:
+def _counts(name: str) -> bool:
+    return not name.startswith("x-") or name == "x-berth"
+
+
+def _needs(whole: Mapping, scope: Scope, contents: bool) -> Needs | None:
     """What is still to be sent. Files are asked for only once the variables in their paths are known."""
     if not scope.needs.variables:
         services = whole.entries.get("services")
@@ -97,7 +132,8 @@ def _needs(whole: Mapping, scope: Scope) -> Needs | None:
         for _, entry in services.node.entries.items() if services and isinstance(services.node, Mapping) else ():
             if isinstance(entry.node, Mapping):
                 environment(Fields(entry.node, "", quiet), scope)
-        ask_for_contents(whole, scope)
+        if contents:
+            ask_for_contents(whole, scope)
     needs = scope.needs
     return needs if needs.variables or needs.files or needs.contents else None
 

@@ -30,7 +30,7 @@ def surroundings(service: Fields, configs: Mapping[str, str]) -> Surroundings:
         dns=_words(service, "dns"),
         dns_search=_words(service, "dns_search"),
         dns_options=_words(service, "dns_opt"),
-        hosts=tuple(_hosts(service)),
+        hosts=tuple(hosts(service)),
         logging=_logging(service),
         credential=_credential(service, configs),
         isolation=service.text("isolation"),
@@ -112,7 +112,7 @@ def _pair(name: str, row: Fields) -> Ulimit:
     return Ulimit(name, row.whole("soft", -1, _MOST) or 0, row.whole("hard", -1, _MOST) or 0)
 
 
-def _hosts(service: Fields) -> Iterator[tuple[str, str]]:
+def hosts(service: Fields) -> Iterator[tuple[str, str]]:
     """(name, address) lines: a list in its order, a mapping sorted. Both = and : stand between name and address."""
     for name, address, place in _host_lines(service):
         bare = address.strip()

@@ -1,6 +1,6 @@
 """All routes: each reads its request, calls one command or query of control, and shows the answer."""
 
-from berth.api.routes import about, events, jobs, lists, logs, nodes, secrets, stacks, submit, tokens
+from berth.api.routes import about, events, jobs, lists, logs, nodes, secrets, stack_config, stacks, submit, tokens
 
 HANDLERS = [
     *lists.HANDLERS,
@@ -11,6 +11,7 @@ HANDLERS = [
     *nodes.HANDLERS,
     *tokens.HANDLERS,
     *secrets.HANDLERS,
+    *stack_config.HANDLERS,
     *events.HANDLERS,
     *about.HANDLERS,
 ]
