@@ -80,7 +80,8 @@ def card_names(names: Iterable[str], at: Ask, report: Report) -> tuple[str, ...]
         if not _CARD.fullmatch(name):
             hint = "Write an index such as 0, a UUID such as GPU-..., or NODE/INDEX; 'berth cards' lists them."
             report.wrong(at.place, "bad-card", f"{at.words}: '{name[:80]}' is not the name of a card.", hint, at.field)
-        elif name in found:
+            continue
+        if name in found:
             message = f"{at.words} names card {name} twice."
             report.wrong(at.place, "duplicate-card", message, "Name each card once.", at.field)
         found[name] = None

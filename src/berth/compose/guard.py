@@ -100,12 +100,13 @@ def mounts(
             )
 
 
-def targets(paths: Iterable[tuple[str, Place | None, str]], report: Report) -> None:
-    """Note secrets and configs whose path in the container asks NVIDIA's runtime for cards."""
-    for path, place, field in paths:
-        if any(_inside(_clean(path), root) for root in _LISTS):
-            message = f"a file at {path[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
-            report.refuse(place, "mount-of-cards", message, _ASK, field)
+def target(path: str, place: Place | None, field: str, report: Report) -> bool:
+    """True for a path that a secret or config may have; one that asks NVIDIA's runtime for cards is refused."""
+    if not any(_inside(_clean(path), root) for root in _LISTS):
+        return True
+    message = f"a file at {path[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
+    report.refuse(place, "mount-of-cards", message, _ASK, field)
+    return False
 
 
 def templates(service: Fields, env: Mapping[str, Var], found: Iterable[Mounted], labels: Mapping[str, str]) -> None:

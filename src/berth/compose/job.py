@@ -40,7 +40,7 @@ def read_job(data: bytes, path: str, facts: Facts) -> Draft:
     found = _places(whole, "")
     where = Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
     draft = _draft(_body(values, where, report), facts, where, report)
-    return msgspec.structs.replace(draft, where=Places(whole, "", whole.place))
+    return msgspec.structs.replace(draft, where=Places(whole, "", whole.place, _secrets(draft, where)))
 
 
 def draft_job(body: JobBody, facts: Facts) -> Draft:
@@ -141,6 +141,11 @@ def _time(read: Reader) -> float | None:
     if not found and not read.report.problems:
         read.wrong("time", "bad-value", "a time limit of 0 would end the job at once.", "Write time: 2h")
     return found / units.NANO
+
+
+def _secrets(draft: Draft, where: Where) -> dict[str, tuple[Place | None, str]]:
+    names = (ref.source for ref in draft.spec.secrets)
+    return {f"secrets/{name}": (where.at(f"secrets.{n}"), f"secrets.{n}") for n, name in enumerate(names)}
 
 
 def _args(read: Reader) -> tuple[str, ...] | None:

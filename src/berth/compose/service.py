@@ -28,6 +28,7 @@ from berth.compose.places import Places
 from berth.compose.reservations import Reserved
 from berth.compose.scope import Scope
 from berth.compose.sections import Objects
+from berth.compose.text import Place
 from berth.model.draft import Draft
 from berth.model.spec import FileRef, Limits, NetworkUse, Request, Restart, Surroundings, TaskSpec
 
@@ -90,7 +91,7 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
         service=name,
         replicas=deploy.replicas(table),
         native=native,
-        where=_where(one, parts.ask),
+        where=_where(one, parts.ask, setting.objects),
     )
     return Read(draft, tuple(parts.networks))
 
@@ -246,6 +247,14 @@ def _restart(one: Fields, table: Fields, has_cards: bool) -> Restart:
     return found or deploy.DOCKERS
 
 
-def _where(one: Fields, ask: Ask | None) -> Places:
-    """The place of every field below the service, with its name from the top of the file."""
-    return Places(one.mapping, one.path, one.name, {"gpus": (ask.place, ask.field)} if ask is not None else None)
+def _where(one: Fields, ask: Ask | None, declared: Objects) -> Places:
+    """The place of every field below the service, with its name from the top of the file; of what the engine must have
+    by the engine's own name, too: `secrets/NAME`.
+    """
+    more: dict[str, tuple[Place | None, str]] = {} if ask is None else {"gpus": (ask.place, ask.field)}
+    names = {"secrets": declared.secrets, "configs": declared.configs}
+    names["networks"] = {key: network.name for key, network in declared.networks.items()}
+    for key, known in names.items():
+        for name, place, path in objects.uses(one, key):
+            more[f"{key}/{known.get(name, name)}"] = place, path
+    return Places(one.mapping, one.path, one.name, more)

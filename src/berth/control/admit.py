@@ -119,12 +119,13 @@ def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
 
 def _placed(problem: Problem, draft: Draft) -> Problem:
     """The problem with the place in the file where its field, or the nearest one around it, was written."""
-    path = problem.field
+    whole = problem.field.partition("/")[0]
+    path = problem.field if problem.field in draft.where else whole
     while path and path not in draft.where:
         path = path.rpartition(".")[0]
     where = draft.where.get(path)
     if where is None:
-        return problem
-    rest = problem.field[len(path) :].strip(".")
+        return msgspec.structs.replace(problem, field=whole)
+    rest = "" if path == problem.field else whole[len(path) :].strip(".")
     field = ".".join(filter(None, (where.field, rest)))
     return msgspec.structs.replace(where, code=problem.code, message=problem.message, hint=problem.hint, field=field)

@@ -252,7 +252,7 @@ def _mounting(spec: TaskSpec, known: dict[tuple[FileKind, str], str]) -> TaskSpe
 
 def _missing(kind: FileKind, name: str) -> Problem:
     hint = f"Create it: berth secret create {name} FILE" if kind == "secret" else "Declare it with file: PATH"
-    return Problem(code=f"{kind}-missing", message=f"there is no {kind} {name}.", hint=hint, field=f"{kind}s")
+    return Problem(code=f"{kind}-missing", message=f"there is no {kind} {name}.", hint=hint, field=f"{kind}s/{name}")
 
 
 def _sealed_as(kind: FileKind, name: str) -> str:

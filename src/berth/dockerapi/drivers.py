@@ -62,7 +62,7 @@ def _wanted(spec: TaskSpec, networks: Iterable[Network]) -> Iterator[_Wanted]:
             yield _Wanted("Volume", mount.driver, f"volumes.{n}")
     for network in networks:
         if network.driver and not network.external:
-            yield _Wanted("Network", network.driver, "networks")
+            yield _Wanted("Network", network.driver, f"networks/{network.name}")
     logging = spec.around.logging
     if logging is not None and logging.driver not in ("", "none"):
         yield _Wanted("Log", logging.driver, "logging.driver")

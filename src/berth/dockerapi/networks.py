@@ -104,5 +104,5 @@ def _missing(name: str, local: bool, swarm: bool) -> Problem:
         code="network-missing",
         message=f"The external network {name} {state}.",
         hint=f"Create it: `docker network create{kind} {name}`.",
-        field="networks",
+        field=f"networks/{name}",
     )

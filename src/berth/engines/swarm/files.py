@@ -74,5 +74,5 @@ def _missing(kind: str, name: str) -> Problem:
         code=f"{word}-missing",
         message=f"The Swarm has no {word} {name}.",
         hint=f"Create it: `docker {word} create {name} FILE`.",
-        field=f"{word}s",
+        field=f"{word}s/{name}",
     )
