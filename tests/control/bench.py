@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from berth.control.commands import jobs as commands
 from berth.control.commands import stacks
 from berth.control.context import Control, Settings
+from berth.control.inventory import put_inventory
 from berth.control.loop import Loop
 from berth.control.mirror.cluster import Cluster
-from berth.control.nodes import put_inventory
 from berth.control.rebuild import rebuild
 from berth.core.invariants import broken_ledger
 from berth.engines.simulated import SimulatedEngine

@@ -8,7 +8,7 @@ import msgspec
 from berth.control.amend import amend
 from berth.control.context import Control
 from berth.control.facts import change_node
-from berth.control.nodes import put_inventory
+from berth.control.inventory import put_inventory
 from berth.control.rescale import stop_task
 from berth.model.errors import Problem
 from berth.model.job import Task

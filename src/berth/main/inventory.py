@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from berth.control.context import Control
-from berth.control.nodes import put_inventories
+from berth.control.inventory import put_inventories
 from berth.model.card import Card
 from berth.model.simulate import SimulatedNode, check_names
 from berth.ports import Vendor
