@@ -18,6 +18,8 @@ from tests.testbed.nvml import FakeCard, FakeNvml
 from tests.testbed.swarm import Swarm
 
 NODE = "gpu-2"
+TWINS = ("GPU-7a3c51d0-0b1e-5d7c-9f58-1d2f9a7e0001", "GPU-7a3c9e44-62c0-5f0b-8a3d-70c4be110002")
+"""Its two cards: their UUIDs begin alike."""
 OPEN_DOORS = """swarm-resource = "DOCKER_RESOURCE_GPU"
 accept-nvidia-visible-devices-as-volume-mounts = true
 accept-nvidia-visible-devices-envvar-when-unprivileged = true
@@ -166,7 +168,7 @@ def _ids(daemon: DockerHost, path: str) -> list[str]:
 @contextmanager
 def on_docker(lab: Lab, folder: Path) -> Iterator[Carded]:
     """One Docker host of its own."""
-    with DockerHost(lab, NODE, variant="today", cards=2) as host, Carded(folder, host, [host]) as carded:
+    with DockerHost(lab, NODE, variant="today", cards=TWINS) as host, Carded(folder, host, [host]) as carded:
         yield carded
 
 
@@ -175,7 +177,7 @@ def on_swarm(lab: Lab, folder: Path) -> Iterator[Carded]:
     """Three nodes; the manager has no card, and the second has an agent of its own."""
     listen = f"{lab.network.gateway}:{free_port()}"
     with (
-        Swarm(lab, 3, variant="today", cards={NODE: 2}) as swarm,
+        Swarm(lab, 3, variant="today", cards={NODE: TWINS}) as swarm,
         Carded(folder, swarm.node(NODE), swarm.nodes, listen) as carded,
     ):
         yield carded

@@ -1,124 +1,20 @@
-"""First refusals: each names code, file:line, field and what to write instead, and nothing was created anywhere."""
+"""What is refused: each case names code, file:line and what to write instead, and nothing was created anywhere.
 
+The stack files are in the table of refused.py, the job files in refused_jobs.py.
+"""
+
+import json
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
 
+from tests.acceptance import refused
 from tests.acceptance.carded import Carded
+from tests.acceptance.refused import BAD_INPUT, REFUSED, Case
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
-HEAD = "services:\n  s:\n    image: bb:1\n"
-DEVICES = HEAD + "    deploy:\n      resources:\n        reservations:\n          devices:\n            - "
-CONSTRAINT = HEAD + "    deploy:\n      placement:\n        constraints:\n          - "
-IN_DEVICES = "services.s.deploy.resources.reservations.devices.0"
-IN_CONSTRAINTS = "services.s.deploy.placement.constraints.0"
-BAD_INPUT, REFUSED = 2, 4
-
-
-class Case(NamedTuple):
-    """A file, and what must be said of it: code, line, field, and words of the hint."""
-
-    text: str | bytes
-    code: str
-    line: int
-    field: str
-    hint: str
-    exit_code: int = BAD_INPUT
-
-
-CASES = {
-    "count with device_ids": Case(
-        DEVICES + '{count: 1, device_ids: ["0"], capabilities: [gpu]}\n',
-        "count-and-device-ids", 8, f"{IN_DEVICES}.count", "Keep count to take any cards, device_ids for these",
-    ),
-    "count of -1": Case(
-        DEVICES + "{count: -1, capabilities: [gpu]}\n",
-        "gpu-count", 8, f"{IN_DEVICES}.count", "Write count: all",
-    ),
-    "more cards than any node has": Case(
-        DEVICES + "{count: 3, capabilities: [gpu]}\n", "too-many-cards", 8, f"{IN_DEVICES}.count", "berth gpus",
-    ),
-    "node.label": Case(
-        CONSTRAINT + "node.label.x == y\n", "bad-constraint", 7, IN_CONSTRAINTS, "Write: node.labels.x == y",
-    ),
-    "open bracket": Case(
-        CONSTRAINT + "'gpu.model =~ ['\n", "bad-constraint", 7, IN_CONSTRAINTS, "for example: ^A100",
-    ),
-    "one equals sign": Case(
-        CONSTRAINT + "node.labels.zone = idc\n",
-        "bad-constraint", 7, IN_CONSTRAINTS, "Write: node.labels.zone == idc",
-    ),
-    "missing secret": Case(
-        HEAD + "    secrets: [nobody_made_it]\nsecrets:\n  nobody_made_it:\n    external: true\n",
-        "secret-missing", 4, "services.s.secrets", "docker secret create nobody_made_it",
-    ),
-    "key that is not carried": Case(
-        HEAD + "    ports: ['80:80']\n", "key-not-carried", 4, "services.s.ports", "later version",
-    ),
-    "misspelled key": Case(HEAD + "    comand: x\n", "unknown-key", 4, "services.s.comand", "Write command"),
-    "tabs": Case("services:\n  s:\n\timage: bb:1\n", "yaml-tab", 3, "", "spaces"),
-    "not UTF-8": Case(b"services:\n  s:\n    image: bb:1 # \xe9\n", "not-utf-8", 3, "", "UTF-8"),
-    "two documents": Case(HEAD + "---\n" + HEAD, "yaml-documents", 4, "", "one"),
-    "privileged with cards": Case(
-        HEAD + "    privileged: true\n    gpus: 1\n",
-        "privileged-with-cards", 4, "services.s.privileged", "Remove privileged", REFUSED,
-    ),
-    "device with cards": Case(
-        HEAD + "    gpus: 1\n    devices: ['/dev/fuse']\n",
-        "device-by-hand", 5, "services.s.devices", "reservations.devices", REFUSED,
-    ),
-    "device of a card": Case(
-        HEAD + "    devices: ['/dev/nvidia1:/dev/sda']\n",
-        "device-by-hand", 4, "services.s.devices", "reservations.devices", REFUSED,
-    ),
-    "CDI device": Case(
-        HEAD + "    devices: ['nvidia.com/gpu=all']\n",
-        "device-by-hand", 4, "services.s.devices", "reservations.devices", REFUSED,
-    ),
-    "annotation as label": Case(
-        HEAD + "    labels: {cdi.k8s.io/x: nvidia.com/gpu=all}\n",
-        "card-by-annotation", 4, "services.s.labels.cdi.k8s.io/x", "reservations.devices", REFUSED,
-    ),
-    "annotation": Case(
-        HEAD + "    annotations: {cdi.k8s.io/x: nvidia.com/gpu=all}\n",
-        "key-not-carried", 4, "services.s.annotations", "later version",
-    ),
-    "device list as mount": Case(
-        HEAD + "    volumes: ['/dev/null:/var/run/../run/nvidia-container-devices/all']\n",
-        "mount-of-cards", 4, "services.s.volumes.0", "reservations.devices", REFUSED,
-    ),
-    "device list as secret": Case(
-        HEAD + "    secrets: [{source: k, target: /var/run/nvidia-container-devices/all}]\n"
-        "secrets: {k: {external: true}}\n",
-        "mount-of-cards", 4, "services.s.secrets", "reservations.devices", REFUSED,
-    ),
-    "mount of a card": Case(
-        HEAD + "    volumes: [{type: bind, source: /dev/nvidia0, target: /x}]\n",
-        "mount-of-cards", 4, "services.s.volumes.0", "reservations.devices", REFUSED,
-    ),
-    "mount of a card by a volume": Case(
-        HEAD + "    volumes: ['v:/x']\nvolumes: {v: {driver_opts: {type: none, o: bind, device: /dev}}}\n",
-        "mount-of-cards", 4, "services.s.volumes.0", "reservations.devices", REFUSED,
-    ),
-    "socket by a template of Swarm's": Case(
-        HEAD + """    volumes: [{type: bind, source: '/{{"var/run/docker.sock"}}', target: /s}]\n""",
-        "template-not-carried", 4, "services.s.volumes.0", "Write the value out",
-    ),
-    "variable by a template of Swarm's": Case(
-        HEAD + """    environment: {'{{"DOCKER_RESOURCE_GPU"}}': all}\n""",
-        "template-not-carried", 4, "services.s.environment", "Write the value out",
-    ),
-    "socket with cards": Case(
-        HEAD + "    gpus: 1\n    volumes: ['/var/run/docker.sock:/s']\n",
-        "mount-of-socket", 5, "services.s.volumes.0", "only the paths", REFUSED,
-    ),
-    "socket by a folder above": Case(
-        HEAD + "    gpus: 1\n    volumes: ['/var:/host']\n",
-        "mount-of-socket", 5, "services.s.volumes.0", "only the paths", REFUSED,
-    ),
-}  # fmt: skip
+ON_DOCKER = [case for case in (*refused.CARDS, *refused.MISSING, *refused.GUARDED[:3]) if case.engine != "swarm"]
 
 RUNS = {
     "--gpus -1": ("gpu-count", BAD_INPUT, "--gpus -1 is negative", "-> Write --gpus 1"),
@@ -141,8 +37,42 @@ RUNS = {
 }  # fmt: skip
 
 
+def named(cases: list[Case]) -> "pytest.MarkDecorator":
+    """A test for each case of a table, under the name of the case."""
+    return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+class Watched:
+    """An engine and its Berth, before and after a test: what was created meanwhile is found."""
+
+    def __init__(self, carded: Carded) -> None:
+        self.carded, self.berth, self.folder = carded, carded.berth, carded.folder
+        self.objects = carded.objects()
+
+    def assert_untouched(self) -> None:
+        """Nothing is on the engine that was not there before."""
+        assert self.carded.objects() == self.objects
+
+    def said(self, *words: str, exit_code: int) -> str:
+        """What the CLI writes to stderr when it ends with this code; it never shows a traceback."""
+        text = self.berth.refused(*words, code=exit_code)
+        assert "Traceback" not in text
+        return text
+
+    def refuses(self, case: Case) -> str:
+        """Deploy the file of a case, which is refused as its line of the table says."""
+        file = self.folder / "refused.yml"
+        file.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
+        text = self.said("stack", "deploy", "-c", "refused.yml", "refused", exit_code=case.exit_code)
+        assert text.count("  code: ") == 1, text
+        assert f"  code: {case.code} " in text
+        assert text.startswith(f"refused.yml:{case.line}:" if case.line else "refused.yml: "), text
+        assert case.hint in text.partition("  -> ")[2], text
+        return text
+
+
 @pytest.fixture(scope="module")
-def all_jobs(carded_swarm: Carded) -> Iterator[None]:
+def swarm_jobs(carded_swarm: Carded) -> Iterator[None]:
     """No job and no stack comes to be in this file's refusals."""
     jobs = carded_swarm.berth.json("jobs", "--all")
     yield
@@ -150,61 +80,126 @@ def all_jobs(carded_swarm: Carded) -> Iterator[None]:
     assert carded_swarm.berth.json("stack", "ls") == []
 
 
+@pytest.fixture(scope="module")
+def docker_jobs(carded_docker: Carded) -> Iterator[None]:
+    """The same on one Docker host."""
+    jobs = carded_docker.berth.json("jobs", "--all")
+    yield
+    assert carded_docker.berth.json("jobs", "--all") == jobs
+    assert carded_docker.berth.json("stack", "ls") == []
+
+
 @pytest.fixture
-def untouched(carded_swarm: Carded, all_jobs: None) -> Iterator[Carded]:
+def swarm(carded_swarm: Carded, swarm_jobs: None) -> Iterator[Watched]:
     """The Swarm; after the test nothing is on the engine that was not there before."""
-    before = carded_swarm.objects()
-    yield carded_swarm
-    assert carded_swarm.objects() == before
+    watched = Watched(carded_swarm)
+    yield watched
+    watched.assert_untouched()
 
 
-def said(carded: Carded, *words: str, exit_code: int) -> str:
-    """What the CLI writes to stderr when it ends with this code; it never shows a traceback."""
-    text = carded.berth.refused(*words, code=exit_code)
-    assert "Traceback" not in text
-    return text
+@pytest.fixture
+def docker(carded_docker: Carded, docker_jobs: None) -> Iterator[Watched]:
+    """The same of one Docker host."""
+    watched = Watched(carded_docker)
+    yield watched
+    watched.assert_untouched()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_file_is_refused_with_its_place_and_what_to_write(untouched: Carded, name: str) -> None:
-    case = CASES[name]
-    file = untouched.folder / "refused.yml"
-    file.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
-    text = said(untouched, "stack", "deploy", "-c", "refused.yml", "refused", exit_code=case.exit_code)
-    assert f"code: {case.code} " in text
-    assert f"refused.yml:{case.line}" in text.splitlines()[0]
-    assert case.field in text
-    assert case.hint in text
+@named([case for case in refused.CASES if case.engine != "docker"])
+def test_a_file_is_refused_on_a_swarm(swarm: Watched, case: Case) -> None:
+    swarm.refuses(case)
+
+
+@named(ON_DOCKER)
+def test_a_file_is_refused_on_a_docker_host(docker: Watched, case: Case) -> None:
+    docker.refuses(case)
 
 
 @pytest.mark.parametrize("flags", RUNS)
-def test_berth_run_is_refused_with_what_to_type(untouched: Carded, flags: str) -> None:
+def test_berth_run_is_refused_with_what_to_type(swarm: Watched, flags: str) -> None:
     code, exit_code, *words = RUNS[flags]
-    text = said(untouched, "run", "--detach", *flags.split(), "bb:1", exit_code=exit_code)
+    text = swarm.said("run", "--detach", *flags.split(), "bb:1", exit_code=exit_code)
     for word in (f"code: {code} ", *words):
         assert word in text
 
 
-def test_a_user_may_not_have_the_socket_even_without_cards_and_an_admin_may(untouched: Carded) -> None:
-    token = untouched.folder / "user.token"
-    token.write_text(untouched.berth("token", "create", "--role", "user", "--name", "ann"))
+def test_a_user_may_not_have_the_socket_even_without_cards_and_an_admin_may(swarm: Watched) -> None:
+    token = swarm.folder / "user.token"
+    token.write_text(swarm.berth("token", "create", "--role", "user", "--name", "ann"))
     words = ("run", "--detach", "-v", "/var/run/docker.sock:/s", "bb:1")
-    text = said(untouched, "--token-file", str(token), *words, exit_code=REFUSED)
+    text = swarm.said("--token-file", str(token), *words, exit_code=REFUSED)
     assert "code: mount-of-socket " in text
-    assert "starts now" in untouched.berth("run", "--plan", *words[2:])
+    assert "starts now" in swarm.berth("run", "--plan", *words[2:])
 
 
-def test_all_mistakes_of_a_file_are_told_in_one_go_in_the_order_of_its_lines(untouched: Carded) -> None:
-    (untouched.folder / "refused.yml").write_text(
-        CASES["count with device_ids"].text + "  t:\n    image: bb:1\n    comand: x\n    deploy: {replicas: -1}\n"  # type: ignore[operator]
-    )
-    text = said(untouched, "stack", "deploy", "-c", "refused.yml", "refused", exit_code=BAD_INPUT)
-    codes = [line.split()[1] for line in text.splitlines() if line.startswith("  code: ")]
-    assert codes == ["count-and-device-ids", "unknown-key", "out-of-range"]
+EVERYTHING = {
+    "a.yml": """services:
+  one:
+    image: bb:1
+    comand: x
+    secrets: [nobody_made_it]
+    networks: [n]
+    gpus: 9
+  two:
+    image: bb:1
+    env_file: nowhere.env
+    command: ${NOBODY_SET_IT:?say which}
+    deploy:
+      replicas: -1
+      replicas: 2
+secrets: {nobody_made_it: {external: true}}
+networks: {n: {external: true, name: nobody_made_it}}
+""",
+    "b.yml": """services:
+  three:
+    image: bb:1
+    environment: {DB_PASSWORD: hunter2, X: [y]}
+    volumes: ['v:/v']
+    devices: ['/dev/nvidia0']
+volumes: {v: {driver: nobody-has-it}}
+""",
+}
+FOUND = [
+    ("a.yml", 4, "unknown-key"), ("a.yml", 5, "secret-missing"), ("a.yml", 6, "network-missing"),
+    ("a.yml", 7, "too-many-cards"), ("a.yml", 10, "env-file-missing"), ("a.yml", 11, "variable-required"),
+    ("a.yml", 13, "out-of-range"), ("a.yml", 14, "duplicate-key"), ("b.yml", 4, "wrong-type"),
+    ("b.yml", 5, "driver-missing"), ("b.yml", 6, "device-by-hand"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", [(), ("--plan",)], ids=["deploy", "plan"])
+def test_all_that_is_wrong_is_told_in_one_go(swarm: Watched, flags: tuple[str, ...]) -> None:
+    for name, text in EVERYTHING.items():
+        (swarm.folder / name).write_text(text)
+    done = swarm.berth.run("stack", "deploy", *flags, "-c", "a.yml", "-c", "b.yml", "refused", "--json")
+    assert done.returncode == BAD_INPUT
+    answer = json.loads(done.stdout)
+    assert answer["exit_code"] == BAD_INPUT
+    assert [(one["file"], one["line"], one["code"]) for one in answer["errors"]] == FOUND
+    assert all(one["message"] and one["hint"] and one["column"] and one["excerpt"] for one in answer["errors"])
+    assert "hunter2" not in done.stdout + done.stderr
+    places = [line for line in done.stderr.splitlines() if line.startswith(("a.yml:", "b.yml:"))]
+    assert [tuple(line.split(":")[:2]) for line in places] == [(file, str(line)) for file, line, _ in FOUND]
+
+
+def test_files_that_only_look_wrong_are_taken(swarm: Watched) -> None:
+    plain = "services:\n  s:\n    image: bb:1\n    command: sleep 60\n"
+    for content in (b"\xef\xbb\xbf" + plain.encode(), plain.replace("\n", "\r\n").encode(), plain.rstrip().encode()):
+        (swarm.folder / "right.yml").write_bytes(content)
+        assert "starts now" in swarm.berth("stack", "deploy", "--plan", "-c", "right.yml", "right")
+
+
+@pytest.mark.parametrize(("path", "said"), [("no/such.yml", "no such file"), ("folder", "is a directory")])
+def test_what_is_no_file(swarm: Watched, path: str, said: str) -> None:
+    (swarm.folder / "folder").mkdir(exist_ok=True)
+    for words in (("stack", "deploy", "-c", path, "refused"), ("submit", path)):
+        text = swarm.said(*words, exit_code=BAD_INPUT)
+        assert text.startswith(f"{path}: {said}")
+        assert "code: unreadable-file " in text
 
 
 def test_count_of_zero_is_a_job_without_cards(carded_docker: Carded) -> None:
-    done = carded_docker.deploy("zero", DEVICES + "{count: 0, capabilities: [gpu]}\n")
+    done = carded_docker.deploy("zero", refused.gpu("{count: 0, capabilities: [gpu]}"))
     assert done.returncode == 0, done.stderr
     try:
         carded_docker.running("zero_s")
