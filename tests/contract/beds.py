@@ -30,10 +30,12 @@ CLUSTER = "contract"
 PATIENCE_S = 20.0
 HAS = {
     "simulated": {"slots", "node labels"},
-    "docker": {"daemon"},
+    "docker": {"daemon", "no store"},
     "swarm": {"daemon", "services", "slots", "node labels"},
 }
-"""What a test can ask of a kind: a daemon that others reach too, services, an object per slot, node labels."""
+"""What a test can ask of a kind: a daemon that others reach too, services, an object per slot, node labels, and that it
+has no store of secrets.
+"""
 _numbers = itertools.count(1)
 
 

@@ -11,6 +11,7 @@ from berth.model.change import (
     Batch,
     DoubleGrant,
     DropCard,
+    DropFile,
     DropNode,
     DropStack,
     DropTask,
@@ -19,6 +20,7 @@ from berth.model.change import (
     Note,
     PutAttempt,
     PutCard,
+    PutFile,
     PutJob,
     PutNode,
     PutStack,
@@ -32,6 +34,7 @@ from berth.model.change import (
 )
 from berth.model.event import Event
 from berth.model.job import Attempt, Network, Stack, Task
+from berth.model.stored import KeptFile
 from berth.model.token import Token
 from berth.ports import Store
 from tests import build
@@ -134,6 +137,15 @@ class StoreContract:
         kept(store, (DropStack("s"), DropToken("t"), DropNode("gpu-1")), (DropStack("s"), DropToken("t")))
         loaded = store.load()
         assert (loaded.stacks, loaded.tokens, loaded.nodes) == ([], [], [])
+
+    def test_files_are_kept_as_they_are_sealed(self, place: Place, store: Store) -> None:
+        one = KeptFile(id="f1", kind="secret", name="key", sealed=b"\x01\x00\xff", digest="d", size=3, user="ann")
+        two = KeptFile(id="f2", kind="config", name="key", sealed=b"", digest="e", size=0, labels={"a": "b"})
+        kept(store, (PutFile(one), PutFile(two)))
+        store = place.again()
+        assert store.load().files == [one, two]
+        kept(store, (PutFile(msgspec.structs.replace(one, sealed=b"x")), DropFile("f2"), DropFile("gone")))
+        assert [file.sealed for file in store.load().files] == [b"x"]
 
     def test_attempts_come_by_slot_then_attempt_and_the_last_word_stays(self, store: Store) -> None:
         def attempt(task: str, number: int, **fields: object) -> Attempt:

@@ -18,8 +18,10 @@ from .processes import Process, TestbedError, run, spawn, tail, wait_until
 Variant = Literal["debian", "today"]
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 TLS_PORT = 2376
-# The daemon sees its host's own /run (sockets, plugins, CDI) and a name server that refuses at once.
+# The daemon sees its host's own /run (sockets, plugins, CDI) and a name server that refuses at once. /run is memory on
+# real hosts; here the part is that holds secrets.
 ENTER = """hostname "$1" && mount --bind "$2/run" /run || exit 1
+mkdir -p /run/berth-secrets && mount -t tmpfs tmpfs /run/berth-secrets || exit 1
 [ ! -e /etc/resolv.conf ] || mount --bind "$2/resolv.conf" /etc/resolv.conf || exit 1
 exec dockerd --config-file "$2/daemon.json" """
 
