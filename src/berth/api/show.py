@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from berth.api import views
 from berth.api.native import native_tasks
 from berth.control.mirror.cluster import Cluster
-from berth.core.status import JobStatus, job_status
+from berth.core.status import JobStatus, handing_over, job_status
 from berth.model.card import WHOLE
 from berth.model.errors import Problem
 from berth.model.job import Job, Task
@@ -181,7 +181,7 @@ def _task(cluster: Cluster, one: Job, task: Task) -> views.Task:
         exit_code=task.exit_code,
         error=task.error,
         reason=(wait.reason if wait is not None else task.reason) or None,
-        message=wait.message if wait is not None else "",
+        message=wait.message if wait is not None else handing_over(task),
         position=wait.position if wait is not None else None,
         started_at=moment(task.started_at),
         ended_at=moment(task.ended_at),

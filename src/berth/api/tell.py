@@ -69,6 +69,7 @@ def plan(report: PlanReport, warnings: Iterable[Problem] = ()) -> views.Plan:
                     )
                     for task in one.tasks
                 ],
+                note=one.note,
             )
             for one in report.jobs
         ],

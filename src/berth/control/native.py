@@ -6,9 +6,9 @@ from berth.control.amend import commit_whole
 from berth.control.bind import launch_of
 from berth.control.context import Control
 from berth.model.change import Batch, PutJob
-from berth.model.errors import EngineError, EngineUnreachable
+from berth.model.errors import EngineError, EngineUnreachable, ObjectGone
 from berth.model.job import Job, Task
-from berth.model.launch import Handle
+from berth.model.launch import Handle, Launch
 
 
 async def apply_native(control: Control, job: Job) -> None:
@@ -17,10 +17,14 @@ async def apply_native(control: Control, job: Job) -> None:
     Raises EngineError when the engine refuses; that is remembered, too, and not tried again. An engine that could not
     be reached is told at the next look.
     """
-    placeholder = Task(id=f"{job.id}.1", job=job.id, slot=1)
+    launch = launch_of(control, job, Task(id=f"{job.id}.1", job=job.id, slot=1))
     with control.calls.during(job.id):
+        if job.taking:
+            job = await _adopted(control, job, launch)
+            if job.applied >= job.generation:
+                return
         try:
-            await control.engine.apply_native(launch_of(control, job, placeholder))
+            await control.engine.apply_native(launch)
         except EngineUnreachable:
             raise
         except EngineError as error:
@@ -28,6 +32,26 @@ async def apply_native(control: Control, job: Job) -> None:
             await control.writer.commit((control.note("native-refused", f"{job.name}: {error}", job=job.id),))
             raise
         await commit_whole(control, lambda: _applied(control, job))
+
+
+async def _adopted(control: Control, job: Job, launch: Launch) -> Job:
+    """Make the docker CLI's service the job's own, in place; what the file changes of it is told afterwards."""
+    adopted = True
+    try:
+        await control.engine.adopt_native(launch, job.taking)
+    except ObjectGone:
+        adopted = False  # a person removed it meanwhile: the job gets a service of its own
+
+    def marked() -> Batch:
+        now = control.cluster.jobs.get(job.id)
+        if now is None or not now.taking:
+            return ()
+        new = msgspec.structs.replace(now, taking="", applied=max(now.applied, int(adopted)), version=now.version + 1)
+        note = control.note("taken-over", f"{job.name} is Berth's now; its tasks went on", job=job.id)
+        return (PutJob(new, was=now.version), *((note,) if adopted else ()))
+
+    await commit_whole(control, marked)
+    return control.cluster.jobs.get(job.id, job)
 
 
 def _applied(control: Control, job: Job) -> Batch:

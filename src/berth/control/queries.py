@@ -73,14 +73,25 @@ async def why(control: Control, job_id: str) -> Why:
             return msgspec.structs.replace(answer, message=text)
         return answer
     status = job_status(job, tasks, control.cluster.waits)
-    return Why(job=job.id, reason=status.reason, message=_sentence(job, status, tasks))
+    told = await _of_registry(control, job, tasks)
+    return Why(job=job.id, reason=status.reason, message=_sentence(job, status, tasks) + told)
+
+
+async def _of_registry(control: Control, job: Job, tasks: Sequence[Task]) -> str:
+    """What the image's registry says now, where the latest start of a task failed."""
+    if not any(task.reason == "start-failed" for task in tasks):
+        return ""
+    await control.images.learn({job.spec.image: control.credentials.get(job.id, "")})
+    answer = control.images.known(job.spec.image).registry
+    no_help = answer.verdict in ("", "found")
+    return "" if no_help else f" The registry {answer.registry} says of {job.spec.image}: {answer.said}."
 
 
 def _sentence(job: Job, status: JobStatus, tasks: Sequence[Task]) -> str:
     places = ", ".join(sorted({task.node for task in tasks if task.node})) or "no node"
     match status.state:
         case "running":
-            return f"{job.name} is running on {places}."
+            return f"{job.name} is running on {places}" + (f"; it {status.message}." if job.taking else ".")
         case "succeeded" | "failed" | "cancelled":
             code = f" with exit code {status.exit_code}" if status.exit_code is not None else ""
             detail = f": {status.message}" if status.message else ""

@@ -13,6 +13,7 @@ from berth.control.context import Control
 from berth.control.files import store_of
 from berth.control.native import apply_native, remove_native
 from berth.control.situation import situation_of
+from berth.control.takeover import move_on
 from berth.core.closing import NativeDuty, Services, closed, is_over, native_duty, stack_duties, stack_over
 from berth.core.expire import expire, released
 from berth.core.situation import Situation
@@ -32,6 +33,7 @@ class Reclaimer:
         look, cluster = self.control.look, self.control.cluster
         if look is None:
             return
+        await move_on(self.control)
         situation = situation_of(self.control, look)
         tasks = (task for _, task in cluster.work.in_play())
         over = list(expire(tasks, frozenset(cluster.ledger.grants), situation))

@@ -15,7 +15,9 @@ def expire(tasks: Iterable[Task], granted: Container[str], situation: Situation)
     """
     alive = {task for task, lives in situation.lives().items() if any(life.alive for life in lives)}
     for task in tasks:
-        if task.state not in FINISHED | QUEUED or is_clear(task, granted) or not situation.proves(task.id):
+        if task.takes_over or task.state not in FINISHED | QUEUED or is_clear(task, granted):
+            continue
+        if not situation.proves(task.id):
             continue
         if task.id not in alive or situation.vouched_off(task.node):
             yield Release(task.id)

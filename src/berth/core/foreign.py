@@ -16,12 +16,13 @@ def foreign_cards(cards: Iterable[Card], node_ids: Mapping[str, str], others: It
     found: dict[str, str] = {}
     for card in cards:
         for other in by_node.get(node_ids.get(card.node, ""), ()):
-            if not other.cards or _names(other, card):
+            if not other.cards or names_card(other, card):
                 found.setdefault(card.uuid, _sentence(other))
     return found
 
 
-def _names(other: Other, card: Card) -> bool:
+def names_card(other: Other, card: Card) -> bool:
+    """True when what the other is started with names this card: by uuid, NODE/INDEX, index, or "all"."""
     return any(value in (card.uuid, str(card.index), f"{card.node}/{card.index}", "all") for value in other.cards)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from berth.core.handover import blockers
 from berth.model.job import Job, JobState, Task
 from berth.model.lifecycle import FINISHED
 from berth.model.plan import Wait
@@ -36,7 +37,9 @@ def job_status(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> Jo
         return _waiting(job, status, tasks, waits)
     if status.state in ("succeeded", "failed", "cancelled"):
         return _ended(status, tasks)
-    return _first_wait(status, tasks, waits) or status if status.state == "running" else status
+    if status.state != "running":
+        return status
+    return _first_wait(status, tasks, waits) or _handed_over(status, job, tasks) or status
 
 
 def _state(job: Job, tasks: Sequence[Task]) -> JobState:
@@ -49,7 +52,7 @@ def _state(job: Job, tasks: Sequence[Task]) -> JobState:
         return _final(job, tasks)
     if job.cancelled:
         return "stopping"
-    if states & {"running", "unknown"}:
+    if states & {"running", "unknown"} or any(task.takes_over for task in tasks):
         return "running"
     if "stopping" in states:
         return "stopping"
@@ -72,7 +75,7 @@ def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[
     if job.replicas == 0:
         told = f"it is scaled to 0: type 'berth scale {job.name}=1'"
         return msgspec.structs.replace(status, reason="held", message=told)
-    waiting = _first_wait(status, tasks, waits)
+    waiting = _first_wait(status, tasks, waits) or _handed_over(status, job, tasks)
     if waiting is not None:
         return waiting
     again = next((task for task in tasks if task.state == "restarting"), None)
@@ -81,6 +84,28 @@ def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[
         same = "on the same cards" if again.cards else "on the same node"
         return msgspec.structs.replace(status, reason="restart-delay", message=f"{ended}; it starts again {same}")
     return status
+
+
+def handing_over(task: Task) -> str:
+    """What there is to say of a slot that the docker CLI's own container still runs for; "" for any other."""
+    if not task.takes_over:
+        return ""
+    if task.state in FINISHED:
+        return f"the container on {task.node} that the docker CLI started is being ended"
+    return f"the container that the docker CLI started runs on {task.node} until its turn to be taken over"
+
+
+def _handed_over(status: JobStatus, job: Job, tasks: Sequence[Task]) -> JobStatus | None:
+    """How far the take-over of the job is; None when it is wholly Berth's."""
+    if not job.taking or job.native:
+        return None
+    left = sum(bool(task.takes_over) for task in tasks)
+    text = f"is being taken over: {left} of {len(tasks)} slots still run as the docker CLI started them"
+    halted = blockers(tasks)
+    if halted and halted[0].state in ("failed", "restarting"):
+        error = f" ({halted[0].error})" if halted[0].error else ""
+        text += f"; no further one is ended, since slot {halted[0].slot} is {halted[0].state}{error}"
+    return msgspec.structs.replace(status, reason="engine", message=text)
 
 
 def _first_wait(status: JobStatus, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus | None:
