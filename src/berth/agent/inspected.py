@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from berth.model import marks
 from berth.model.card import Card
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
@@ -95,17 +96,16 @@ def read_container(data: bytes) -> Inspected:
     """Read the answer of GET /containers/ID/json. Raises msgspec.MsgspecError for anything else."""
     found = msgspec.json.decode(data, type=_Container)
     labels, host = found.config.labels or {}, found.host_config
-    attempt = labels.get("berth.attempt", "")
     return Inspected(
         id=found.id,
         name=found.name.lstrip("/"),
         pid=found.state.pid,
         image=found.image,
         image_name=found.config.image,
-        ours="berth.job" in labels,
-        task=labels.get("berth.task", ""),
-        attempt=int(attempt) if attempt.isdigit() else 0,
-        granted=tuple(card for card in labels.get("berth.cards", "").split(",") if card),
+        ours=marks.JOB in labels,
+        task=labels.get(marks.TASK, ""),
+        attempt=marks.attempt_of(labels),
+        granted=marks.cards_of(labels),
         privileged=host.privileged,
         devices=tuple(d.path_on_host for d in host.devices or () if d.path_on_host.startswith("/dev/nvidia")),
         mounts=tuple(m.source for m in found.mounts or () if m.source == "/dev" or m.source.startswith("/dev/nvidia")),

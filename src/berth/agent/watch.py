@@ -15,6 +15,7 @@ from berth.agent.looker import Looker, Other
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker
 from berth.dockerapi.events import DockerEvent
+from berth.model import marks
 from berth.model.card import Card
 from berth.model.errors import BerthError, Problem
 from berth.model.wire import Action, Container, FoundImage, Saw, Up
@@ -168,7 +169,7 @@ class Watch:
         self._handled.append(mark)
         if event.action == "oom":
             self._killed_for_memory.add(container)
-        if "berth.task" in event.actor.attributes:
+        if marks.TASK in event.actor.attributes:
             self._say(_told(event, container in self._killed_for_memory))
         if event.action == "start":
             self.alive.add(container)
@@ -225,10 +226,10 @@ async def _lines(body: Any) -> AsyncGenerator[bytes, None]:
 
 def _told(event: DockerEvent, oom: bool) -> Container:
     words = event.actor.attributes
-    attempt, code = words.get("berth.attempt", ""), words.get("exitCode", "")
+    attempt, code = words.get(marks.ATTEMPT, ""), words.get("exitCode", "")
     return Container(
         action=cast(Action, event.action),
-        task=words["berth.task"],
+        task=words[marks.TASK],
         attempt=int(attempt) if attempt.isdigit() else 0,
         container=event.actor.id,
         exit_code=int(code) if code.isdigit() else None,

@@ -9,7 +9,7 @@ from berth.compose.cards import VISIBLE
 from berth.compose.fields import Fields, Var
 from berth.compose.report import Report
 from berth.compose.text import Place
-from berth.model import templated
+from berth.model import marks, templated
 from berth.model.spec import Mount
 
 _SOCKETS = tuple(
@@ -66,7 +66,7 @@ def labels(pairs: Mapping[str, Var], report: Report) -> dict[str, str]:
         if name.lower().startswith("cdi.k8s.io/"):
             message = f"the label {name[:80]} asks a runtime for devices past Berth's ledger."
             report.refuse(var.place, "card-by-annotation", message, _ASK, var.field)
-        elif name.startswith("berth."):
+        elif name.startswith(marks.PREFIX):
             message = f"the label {name[:80]} is one that Berth writes."
             report.wrong(var.place, "label-reserved", message, "Give it another name.", var.field)
     return {name: var.value or "" for name, var in pairs.items()}

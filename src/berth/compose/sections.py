@@ -14,6 +14,7 @@ from berth.compose.fields import Fields
 from berth.compose.report import Report
 from berth.compose.scope import Scope
 from berth.compose.tree import Mapping as Table
+from berth.model import marks
 from berth.model.job import Network, Volume
 from berth.model.stored import Content, FileKind, FileObject, NewFile
 
@@ -22,7 +23,6 @@ SECTIONS: tuple[tuple[str, FileKind, keys.Section], ...] = (
     ("secrets", "secret", keys.SECRET),
     ("configs", "config", keys.CONFIG),
 )
-_NAMESPACE = "com.docker.stack.namespace"
 _SOURCES = ("file", "content", "environment", "driver")
 """Where a content can come from; `content` and `environment` are Compose's, docker stack deploy refuses them."""
 
@@ -115,7 +115,7 @@ def _volume(key: str, one: Fields, stack: str) -> Volume:
             one.wrong(other, "external-with-settings", message, f"Remove {other}")
     if external:
         return Volume(name=name, external=True)
-    return Volume(name=name, driver=driver, driver_opts=options, labels={**labels, _NAMESPACE: stack})
+    return Volume(name=name, driver=driver, driver_opts=options, labels={**labels, marks.NAMESPACE: stack})
 
 
 def _stored(key: str, one: Fields, kind: FileKind, stack: _Stack) -> tuple[NewFile, bool]:

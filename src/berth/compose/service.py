@@ -29,6 +29,7 @@ from berth.compose.reservations import Reserved
 from berth.compose.scope import Scope
 from berth.compose.sections import Objects
 from berth.compose.text import Place
+from berth.model import marks
 from berth.model.draft import Draft
 from berth.model.spec import FileRef, Limits, NetworkUse, Request, Restart, Surroundings, TaskSpec
 
@@ -99,7 +100,7 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
 def _guarded(one: Fields, parts: _Parts, cards: bool, native: bool, setting: Setting) -> None:
     """Note what would open cards, or the host, past the ledger, and placeholders that cannot be filled in."""
     labels = {name: var.value or "" for name, var in parts.deploy_labels.items()}
-    labels |= {"com.docker.stack.namespace": setting.stack, "com.docker.stack.image": one.text("image")}
+    labels |= {marks.NAMESPACE: setting.stack, marks.IMAGE: one.text("image")}
     guard.mounts(parts.mounts, cards, setting.facts.admin, one.report, labels)
     guard.privileges(one, cards)
     if cards:

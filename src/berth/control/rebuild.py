@@ -8,6 +8,7 @@ import msgspec
 from berth.control.admit import engine_word
 from berth.control.context import Control
 from berth.control.ends import attempt_of
+from berth.model import marks
 from berth.model.card import WHOLE, Card, Share
 from berth.model.change import Batch, Change, PutAttempt, PutCard, PutJob, PutStack, PutTask, Take
 from berth.model.job import Job, Stack, Task
@@ -25,7 +26,7 @@ async def rebuild(control: Control, look: Observed) -> int:
     jobs: dict[str, list[SlotObject | Life]] = defaultdict(list)
     everything: tuple[SlotObject | Life, ...] = (*look.objects, *look.lives)
     for seen in everything:
-        ours = seen.labels.get("berth.cluster") == control.settings.cluster_id
+        ours = seen.labels.get(marks.CLUSTER) == control.settings.cluster_id
         if ours and seen.job and seen.job not in control.cluster.jobs:
             jobs[seen.job].append(seen)
     for number, (job_id, seen_of_job) in enumerate(sorted(jobs.items())):
@@ -74,17 +75,17 @@ def _newer(life: Life, than: Life) -> bool:
 
 
 def _job(control: Control, job_id: str, labels: Mapping[str, str], spec: TaskSpec, number: int) -> Job:
-    name = labels.get("berth.name", job_id)
+    name = labels.get(marks.NAME, job_id)
     return Job(
         id=job_id,
         name=name,
         spec=spec,
         engine_name=name,
-        stack=labels.get("berth.stack", ""),
-        service=labels.get("berth.service", ""),
-        queue=labels.get("berth.queue", "default"),
-        user=labels.get("berth.user", ""),
-        native="berth.task" not in labels,
+        stack=labels.get(marks.STACK, ""),
+        service=labels.get(marks.SERVICE, ""),
+        queue=labels.get(marks.QUEUE, "default"),
+        user=labels.get(marks.USER, ""),
+        native=marks.TASK not in labels,
         applied=1,
         submitted_at=control.clock.now(),
         seq=number,
@@ -117,7 +118,7 @@ def _task(control: Control, job: Job, task_id: str, seen: SlotObject | None, lif
 
 def _cards(seen: SlotObject | None, life: Life | None) -> tuple[str, ...]:
     source = life.labels if life is not None else seen.labels if seen is not None else {}
-    return tuple(uuid for uuid in source.get("berth.cards", "").split(",") if uuid)
+    return marks.cards_of(source)
 
 
 def _node_name(control: Control, seen: SlotObject | None, life: Life | None) -> str:

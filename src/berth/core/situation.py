@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping
 
 import msgspec
 
+from berth.model import marks
 from berth.model.node import Node
 from berth.model.seen import Life, Observed, SlotObject
 from berth.ports import Capabilities
@@ -47,4 +48,4 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def _ours(self, labels: Mapping[str, str]) -> bool:
-        return labels.get("berth.cluster") == self.cluster
+        return labels.get(marks.CLUSTER) == self.cluster

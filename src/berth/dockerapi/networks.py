@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import marks, shapes
+from berth.dockerapi import shapes
 from berth.dockerapi.client import Docker, segment
+from berth.model import marks
 from berth.model.errors import EngineConflict, EngineError, ObjectGone, Problem
 from berth.model.job import Network, Stack
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from berth.dockerapi import marks
+from berth.dockerapi import marking
 from berth.model import templated
 from berth.model.launch import Launch
 from berth.model.spec import Healthcheck, Mount, NetworkUse, Surroundings, TaskSpec
@@ -41,7 +41,7 @@ def filler(launch: Launch, known: Mapping[str, str] | None = None) -> Fill:
         "Service.Name": name,
         "Task.Slot": str(launch.slot),
         "Task.Name": f"{name}.{launch.slot}.{(known or {}).get('Task.ID', templated.TASK_ID)}",
-        **templated.label_values({**launch.spec.labels, **marks.stack_labels(launch)}),
+        **templated.label_values({**launch.spec.labels, **marking.stack_labels(launch)}),
         **(known or {}),
     }
     return lambda text: text if launch.job.native else templated.expand(text, values)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from berth.model import marks
 from berth.model.card import Card
 from berth.model.job import Job
 from berth.model.node import Node
@@ -60,25 +61,25 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     def labels(self) -> dict[str, str]:
         """The labels by which service and container are found again; `berth.spec` is added by the engine."""
-        marks = {
-            "berth.cluster": self.cluster,
-            "berth.v": "1",
-            "berth.job": self.job.id,
-            "berth.name": self.job.name,
-            "berth.slot": str(self.slot),
-            "berth.queue": self.job.queue,
-            "berth.user": self.job.user,
+        found = {
+            marks.CLUSTER: self.cluster,
+            marks.VERSION: "1",
+            marks.JOB: self.job.id,
+            marks.NAME: self.job.name,
+            marks.SLOT: str(self.slot),
+            marks.QUEUE: self.job.queue,
+            marks.USER: self.job.user,
         }
         if self.job.stack:
-            marks |= {
-                "com.docker.stack.namespace": self.job.stack,
-                "berth.stack": self.job.stack,
-                "berth.service": self.job.service,
+            found |= {
+                marks.NAMESPACE: self.job.stack,
+                marks.STACK: self.job.stack,
+                marks.SERVICE: self.job.service,
             }
         if self.job.native:
-            return marks
-        return marks | {
-            "berth.task": self.task,
-            "berth.attempt": str(self.attempt),
-            "berth.cards": ",".join(card.uuid for card in self.cards),
+            return found
+        return found | {
+            marks.TASK: self.task,
+            marks.ATTEMPT: str(self.attempt),
+            marks.CARDS: ",".join(card.uuid for card in self.cards),
         }

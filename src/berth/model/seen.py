@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from berth.model import marks
 from berth.model.spec import TaskSpec
 
 Health = Literal["", "starting", "healthy", "unhealthy"]
@@ -75,7 +76,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def native(self) -> bool:
         """True for a task of a native service, whose lives the engine makes by itself."""
-        return "berth.task" not in self.labels
+        return marks.TASK not in self.labels
 
 
 class SlotObject(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
-from berth.dockerapi import drivers, fitness, marks, networks, output
+from berth.dockerapi import drivers, fitness, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
@@ -16,6 +16,7 @@ from berth.engines.docker.chores import Chores
 from berth.engines.docker.look import Bounded, Look
 from berth.engines.docker.placing import Placing
 from berth.engines.docker.pulls import Pulls
+from berth.model import marks
 from berth.model.errors import (
     BerthError,
     EngineConflict,

@@ -4,11 +4,12 @@ from collections import OrderedDict
 
 import msgspec
 
-from berth.dockerapi import holders, marks
+from berth.dockerapi import holders, marking
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import DockerEvent
 from berth.engines.docker import records
 from berth.engines.docker.records import Container, Listed
+from berth.model import marks
 from berth.model.errors import EngineError, ObjectGone
 from berth.model.seen import Life, Other
 
@@ -101,7 +102,7 @@ class Look:
             started_at=state.started.timestamp() if began and state.started else None,
             ended_at=state.finished.timestamp() if not running and began and state.finished else None,
             labels=labels,
-            spec=marks.spec_of(labels, details.config.env or []),
+            spec=marking.spec_of(labels, details.config.env or []),
         )
 
     def id_of(self, key: str) -> str:
@@ -188,7 +189,7 @@ class Look:
             error="the container was removed with the engine's own tools",
             started_at=_start_of(held[1]) if held else None,
             ended_at=at,
-            labels={name: value for name, value in labels.items() if name.startswith("berth.")},
+            labels={name: value for name, value in labels.items() if name.startswith(marks.PREFIX)},
         )
         if len(self.ghosts) > GHOSTS:
             self.ghosts.pop(next(iter(self.ghosts)))

@@ -15,16 +15,15 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import marks
 from berth.dockerapi.client import Docker, segment
 from berth.engines.docker.records import Listed
+from berth.model import marks
 from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ObjectGone
 from berth.model.launch import Launch
 from berth.model.stored import PlacedFile
 
 ROOT = "/run/berth-secrets"
 INSIDE = "/berth"
-FILES = "berth.files"
 """The label of a container that mounts such files: the name of their folder."""
 _list = msgspec.json.Decoder(list[Listed])
 _images = msgspec.json.Decoder(list[dict[str, Any]])
@@ -37,7 +36,7 @@ def folder_of(launch: Launch) -> str:
 
 def labels(launch: Launch) -> dict[str, str]:
     """The label that finds the folder again."""
-    return {FILES: folder_of(launch)} if launch.files else {}
+    return {marks.FILES: folder_of(launch)} if launch.files else {}
 
 
 def mounts(launch: Launch) -> list[dict[str, Any]]:
@@ -83,8 +82,8 @@ class Placing:
 
     async def wipe_of(self, labels: Mapping[str, str]) -> None:
         """Take the files of the container away that has these labels."""
-        if FILES in labels:
-            await self.wipe(labels[marks.CLUSTER], labels[FILES])
+        if marks.FILES in labels:
+            await self.wipe(labels[marks.CLUSTER], labels[marks.FILES])
 
     async def wipe(self, cluster: str, folder: str) -> None:
         """Take an attempt's files away, and all that is left of others once no container has any.
@@ -101,9 +100,9 @@ class Placing:
 
     async def _in_use(self, cluster: str) -> set[str]:
         """Folders of containers that exist or are about to."""
-        filters = {"label": [FILES, f"{marks.CLUSTER}={cluster}"]}
+        filters = {"label": [marks.FILES, f"{marks.CLUSTER}={cluster}"]}
         listed = _list.decode(await self._docker.read("/containers/json", {"all": True, "filters": filters}))
-        there = {(line.labels or {}).get(FILES, "") for line in listed}
+        there = {(line.labels or {}).get(marks.FILES, "") for line in listed}
         return there | {folder for owner, folder in self._coming if owner == cluster}
 
     async def _any_image(self) -> str:

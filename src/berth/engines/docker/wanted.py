@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from berth.dockerapi import marks, shapes
+from berth.dockerapi import marking, shapes
 from berth.engines.docker import placing
 from berth.engines.docker.records import Info
+from berth.model import marks
 from berth.model.launch import CardMount, Launch
 from berth.model.spec import NetworkUse, Surroundings, TaskSpec
 
@@ -23,9 +24,9 @@ def container(launch: Launch, daemon: Info) -> dict[str, Any]:
         "Cmd": list(spec.args or ()),
         "Env": shapes.environment(launch, fill),
         "Labels": {
-            **marks.container_labels(launch),
+            **marking.container_labels(launch),
             **placing.labels(launch),
-            marks.SPEC: marks.spec_label(launch.job.spec),
+            marks.SPEC: marking.spec_label(launch.job.spec),
         },
         "User": spec.user,
         "WorkingDir": spec.workdir,

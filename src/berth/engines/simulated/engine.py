@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import marks, shapes
+from berth.dockerapi import marking, shapes
 from berth.engines.simulated import refusals
 from berth.engines.simulated.journal import Journal
 from berth.engines.simulated.records import Labels, Run, Slot
@@ -225,7 +225,7 @@ class SimulatedEngine:
             task=launch.task,
             job=launch.job.id,
             attempt=launch.attempt,
-            labels=marks.object_labels(launch),
+            labels=marking.object_labels(launch),
             spec=launch.job.spec,
             node=launch.node.engine_id if launch.node else "",
         )
@@ -244,7 +244,7 @@ class SimulatedEngine:
             attempt=launch.attempt,
             node=slot.node,
             cards=tuple(card.uuid for card in launch.cards),
-            labels=marks.container_labels(launch),
+            labels=marking.container_labels(launch),
             script=play(command, World(env, launch.cards)),
             started_at=self._clock.now(),
         )

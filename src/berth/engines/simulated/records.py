@@ -5,6 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from berth.engines.simulated.script import Script
+from berth.model import marks
 from berth.model.seen import Life, SlotObject
 from berth.model.spec import TaskSpec
 
@@ -34,7 +35,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="s
             attempt=self.attempt,
             replicas=self.replicas,
             labels=self.labels,
-            constraints=(f"node.id=={self.node or 'berth-waiting'}",),
+            constraints=(f"node.id=={self.node or marks.NOWHERE}",),
             digest=str(self.version),
             spec=self.spec,
         )

@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 
 from berth.dockerapi.client import Docker
+from berth.model import marks
 from berth.model.errors import StaleVersion
 
-HOLDER = "berth.server"
-RENEWED = "berth.renewed"
 STALE_S = 60.0
 """A claim that was not renewed for so long is nobody's (seconds, by the servers' clocks)."""
 
@@ -20,13 +19,13 @@ async def claim(docker: Docker, cluster: str, now: float) -> str:
     """
     swarm: dict[str, Any] = msgspec.json.decode(await docker.read("/swarm"))
     labels: dict[str, str] = swarm["Spec"].get("Labels") or {}
-    holder = labels.get(HOLDER, "")
-    if holder not in ("", cluster) and now - _seconds(labels.get(RENEWED, "")) < STALE_S:
+    holder = labels.get(marks.HOLDER, "")
+    if holder not in ("", cluster) and now - _seconds(labels.get(marks.RENEWED, "")) < STALE_S:
         return holder
     if now == 0.0:
-        labels = {key: value for key, value in labels.items() if key not in (HOLDER, RENEWED)}
+        labels = {key: value for key, value in labels.items() if key not in (marks.HOLDER, marks.RENEWED)}
     else:
-        labels = {**labels, HOLDER: cluster, RENEWED: str(int(now))}
+        labels = {**labels, marks.HOLDER: cluster, marks.RENEWED: str(int(now))}
     try:
         await docker.send("/swarm/update", {**swarm["Spec"], "Labels": labels}, {"version": swarm["Version"]["Index"]})
     except StaleVersion:

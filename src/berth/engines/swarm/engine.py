@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import digests, drivers, fitness, marks, networks, output
+from berth.dockerapi import digests, drivers, fitness, marking, networks, output
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker, segment
 from berth.dockerapi.events import Ears
@@ -18,6 +18,7 @@ from berth.engines.swarm.files import Files
 from berth.engines.swarm.look import Look
 from berth.engines.swarm.signals import Signals
 from berth.engines.swarm.store import SwarmFiles
+from berth.model import marks
 from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ObjectGone, Problem, StaleVersion
 from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
@@ -180,7 +181,7 @@ class SwarmEngine:
             there = await self._find(service)
             if there is None:
                 raise refusals.gone(launch.name)
-            body = {**there["Spec"], "Labels": {**_labels(there), **marks.object_labels(launch)}}
+            body = {**there["Spec"], "Labels": {**_labels(there), **marking.object_labels(launch)}}
             try:
                 await self._update(there["ID"], there["Version"]["Index"], body, "")
             except StaleVersion:

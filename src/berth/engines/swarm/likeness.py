@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from berth.model import marks
+
 CONTAINER = (
     "Command", "Args", "Dir", "User", "Groups", "Hostname", "Mounts", "Healthcheck", "StopSignal", "TTY", "OpenStdin",
     "ReadOnly", "Hosts", "Secrets", "Configs", "CapabilityAdd", "CapabilityDrop", "Sysctls", "Ulimits",
@@ -15,7 +17,6 @@ CONTAINER = (
 """Fields that mean nothing when they are absent, so that one that was dropped from the file is a difference."""
 GIVEN = ("Init", "StopGracePeriod")
 """Fields for which the daemon has a value of its own: compared where the file gives one."""
-OURS = "berth."
 VOID = "NVIDIA_VISIBLE_DEVICES=void"
 Body = Mapping[str, Any]
 
@@ -79,7 +80,7 @@ def _bare(image: Any) -> str:
 
 
 def _labels(container: Body) -> dict[str, str]:
-    return {key: value for key, value in (container.get("Labels") or {}).items() if not key.startswith(OURS)}
+    return {key: value for key, value in (container.get("Labels") or {}).items() if not key.startswith(marks.PREFIX)}
 
 
 def _aliases(template: Body) -> list[list[str]]:

@@ -6,11 +6,12 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from berth.dockerapi import holders, marks
+from berth.dockerapi import holders, marking
 from berth.engines.swarm import records
 from berth.engines.swarm.records import RawService, RawTask, ServiceSpec, TaskTemplate
 from berth.engines.swarm.signals import Signals
 from berth.engines.swarm.wanted import WAITING
+from berth.model import marks
 from berth.model.seen import Life, LifeState, Observed, Other, SeenNode, SlotObject
 from berth.model.spec import TaskSpec
 
@@ -147,7 +148,7 @@ class Look:
                 found.created.timestamp(),
                 wanted,
                 hashlib.blake2b(bytes(found.spec), digest_size=8).hexdigest(),
-                marks.spec_of(wanted.labels or {}, env),
+                marking.spec_of(wanted.labels or {}, env),
             ),
         )
 

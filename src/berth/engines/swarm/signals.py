@@ -2,8 +2,8 @@
 
 from collections import OrderedDict
 
-from berth.dockerapi import marks
 from berth.dockerapi.events import DockerEvent
+from berth.model import marks
 
 ENDING = {"1", "2", "3", "6", "9", "15"}
 REMEMBERED = 10_000

@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
-from berth.dockerapi import marks, shapes
+from berth.dockerapi import shapes
 from berth.dockerapi.client import Docker, segment
+from berth.model import marks
 from berth.model.errors import BadInput, EngineConflict, EngineError, ObjectGone, Problem
 from berth.model.stored import FileKind, NewFile, SeenFile
 
-DIGEST = "berth.digest"
-USER = "berth.user"
 KINDS: tuple[FileKind, ...] = ("secret", "config")
 
 
@@ -56,7 +55,7 @@ class SwarmFiles:
                 name=name,
                 labels=one.labels,
                 created_at=one.created.timestamp(),
-                user=one.labels.get(USER, ""),
+                user=one.labels.get(marks.USER, ""),
                 stack=one.labels.get(marks.NAMESPACE, ""),
                 users=tuple(sorted(users.get(name, ()))),
             )
@@ -85,11 +84,11 @@ class SwarmFiles:
                 else:
                     await self._update(one, new, stack)
         for new in missing:
-            await self._create(new, {marks.NAMESPACE: stack, USER: user})
+            await self._create(new, {marks.NAMESPACE: stack, marks.USER: user})
 
     async def create(self, new: NewFile, user: str) -> None:
         """Create one by hand. Raises BadInput when the name is taken."""
-        await self._create(new, {USER: user})
+        await self._create(new, {marks.USER: user})
 
     async def remove(self, kind: FileKind, name: str) -> None:
         """Remove one; Swarm refuses while a service mounts it."""
@@ -117,7 +116,7 @@ class SwarmFiles:
         return found
 
     async def _create(self, new: NewFile, labels: dict[str, str]) -> None:
-        body = _body(new, {**new.file.labels, **labels, DIGEST: new.file.digest})
+        body = _body(new, {**new.file.labels, **labels, marks.DIGEST: new.file.digest})
         try:
             await self._docker.send(f"/{new.file.kind}s/create", body)
         except EngineConflict as error:
@@ -125,8 +124,8 @@ class SwarmFiles:
 
     async def _update(self, one: _Stored, new: NewFile, stack: str) -> None:
         """Its labels, as the docker CLI does. Raises BadInput when the content is another one."""
-        owner = {USER: one.labels[USER]} if USER in one.labels else {}
-        labels = {**new.file.labels, marks.NAMESPACE: stack, **owner, DIGEST: new.file.digest}
+        owner = {marks.USER: one.labels[marks.USER]} if marks.USER in one.labels else {}
+        labels = {**new.file.labels, marks.NAMESPACE: stack, **owner, marks.DIGEST: new.file.digest}
         if labels == one.labels:
             return
         try:
@@ -149,7 +148,7 @@ def _body(new: NewFile, labels: dict[str, str]) -> dict[str, Any]:
     data = base64.b64encode(new.content.reveal()).decode()
     return {
         "Name": file.name,
-        "Labels": {key: value for key, value in labels.items() if value or key != DIGEST},
+        "Labels": {key: value for key, value in labels.items() if value or key != marks.DIGEST},
         **shapes.kept({"Data": data, "Driver": driver, "Templating": templating}),
     }
 
@@ -158,8 +157,8 @@ def _differs(new: NewFile, one: _Stored | None) -> bool:
     """True when it is known that the content is another one. Of a secret without Berth's mark only Swarm knows."""
     if one is None or new.file.driver:
         return False
-    if DIGEST in one.labels:
-        return one.labels[DIGEST] != new.file.digest
+    if marks.DIGEST in one.labels:
+        return one.labels[marks.DIGEST] != new.file.digest
     return new.file.kind == "config" and base64.b64decode(one.spec.data) != new.content.reveal()
 
 

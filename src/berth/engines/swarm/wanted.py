@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from berth.dockerapi import marks, references, shapes
+from berth.dockerapi import marking, references, shapes
+from berth.model import marks
 from berth.model.launch import Launch
 from berth.model.spec import Credential, Port, Restart, Rollout, Surroundings, TaskSpec
 
-NOWHERE = "berth-waiting"
-WAITING = f"node.id=={NOWHERE}"
+WAITING = f"node.id=={marks.NOWHERE}"
 WINDOW = "restart.window"
 DOCKERS_RESTART = Restart(condition="any")
 BOOKKEEPING_NS = 1
@@ -28,7 +28,7 @@ def slot_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, An
     template["ForceUpdate"] = launch.attempt
     return {
         "Name": launch.name,
-        "Labels": marks.object_labels(launch),
+        "Labels": marking.object_labels(launch),
         "TaskTemplate": template,
         "Mode": {"Replicated": {"Replicas": 1}},
         "EndpointSpec": {"Mode": "dnsrr"},
@@ -51,7 +51,7 @@ def native_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, 
     rollouts = {"UpdateConfig": _rollout(spec.update), "RollbackConfig": _rollout(spec.rollback)}
     return {
         "Name": launch.name,
-        "Labels": marks.object_labels(launch),
+        "Labels": marking.object_labels(launch),
         "TaskTemplate": template,
         "Mode": _mode(spec, launch.job.replicas),
         "EndpointSpec": {"Mode": spec.endpoint_mode, "Ports": [_port(port) for port in spec.ports]},
@@ -84,7 +84,7 @@ def _container(launch: Launch, configs: Files) -> dict[str, Any]:
         "Command": list(spec.command or ()),
         "Args": list(spec.args or ()),
         "Env": shapes.environment(launch, fill),
-        "Labels": marks.container_labels(launch),
+        "Labels": marking.container_labels(launch),
         "User": spec.user,
         "Groups": shapes.groups(launch),
         "Dir": spec.workdir,

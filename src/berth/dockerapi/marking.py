@@ -1,30 +1,22 @@
-"""The labels by which Berth finds its own objects again, and the spec that travels in one of them without secrets."""
+"""Puts Berth's marks on what it makes, and reads back the spec that travels in one of them without secrets."""
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from berth.model import marks
 from berth.model.launch import Launch
 from berth.model.spec import TaskSpec
-
-SPEC = "berth.spec"
-CLUSTER = "berth.cluster"
-TASK = "berth.task"
-JOB = "berth.job"
-ATTEMPT = "berth.attempt"
-CARDS = "berth.cards"
-NAMESPACE = "com.docker.stack.namespace"
-IMAGE = "com.docker.stack.image"
 
 
 def object_labels(launch: Launch) -> dict[str, str]:
     """Labels of a slot's service (or of a container where that is all there is)."""
-    return {**launch.spec.labels, **launch.labels(), **stack_labels(launch), SPEC: spec_label(launch.job.spec)}
+    return {**launch.spec.labels, **launch.labels(), **stack_labels(launch), marks.SPEC: spec_label(launch.job.spec)}
 
 
 def stack_labels(launch: Launch) -> dict[str, str]:
     """Labels by which the docker CLI knows a stack's services; none for a job of its own."""
-    return {NAMESPACE: launch.job.stack, IMAGE: launch.spec.image} if launch.job.stack else {}
+    return {marks.NAMESPACE: launch.job.stack, marks.IMAGE: launch.spec.image} if launch.job.stack else {}
 
 
 def container_labels(launch: Launch) -> dict[str, str]:
@@ -40,22 +32,11 @@ def spec_label(spec: TaskSpec) -> str:
 
 def spec_of(labels: Mapping[str, str], env: Iterable[str]) -> TaskSpec | None:
     """The spec that a label carries, its environment filled in from the object's own ("NAME=value")."""
-    if SPEC not in labels:
+    if marks.SPEC not in labels:
         return None
     try:
-        spec = msgspec.json.decode(labels[SPEC], type=TaskSpec)
+        spec = msgspec.json.decode(labels[marks.SPEC], type=TaskSpec)
     except msgspec.MsgspecError:
         return None
     values = dict(pair.partition("=")[::2] for pair in env if "=" in pair)
     return msgspec.structs.replace(spec, env=tuple((name, values.get(name)) for name, _ in spec.env))
-
-
-def cards_of(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """The cards that an object's label names."""
-    return tuple(card for card in labels.get(CARDS, "").split(",") if card)
-
-
-def attempt_of(labels: Mapping[str, str]) -> int:
-    """The attempt that an object's label names; 0 when it names none."""
-    text = labels.get(ATTEMPT, "")
-    return int(text) if text.isdecimal() else 0
