@@ -157,6 +157,7 @@ def job(cluster: Cluster, one: Job, tasks: Sequence[Task] | None = None) -> view
         ended_at=moment(now.ended_at),
         exit_code=now.exit_code,
         restarts=now.restarts,
+        taking=bool(one.taking),
         held=one.held,
         replicas=one.replicas,
         gpus=-1 if ask.all_matching else ask.gpus or len(ask.named),

@@ -144,6 +144,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None
     exit_code: int | None
     restarts: int
+    taking: bool
     held: bool
     replicas: int
     gpus: int

@@ -46,7 +46,7 @@ def again(task: Task, generation: int, seen: SlotObject | None, now: float) -> T
     node, cards = (task.next_node, task.next_cards) if task.next_node else (task.node, task.cards)
     version = seen.version if seen is not None else task.object_version
     return begin(
-        task, now, generation, node, cards, restarts=task.restarts + 1, next_node="", next_cards=(),
+        task, now, generation, node, cards, restarts=task.restarts + (task.attempt > 0), next_node="", next_cards=(),
         object_version=version,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from berth.core.foreign import names_card
 from berth.core.shape import Shape, shape_of
 from berth.core.stand import Memo, Stand
 from berth.core.topology import positions
-from berth.model.card import WHOLE
+from berth.model.card import WHOLE, Card
 from berth.model.errors import Problem
 from berth.model.seen import Other
 from berth.model.snapshot import NodeView
@@ -102,9 +102,8 @@ class _Table:
                 wish, node, f"it uses card {', '.join(wish.service.cards)}, which is not what the file asks for"
             )
             return None
-        left = [
-            seen.card.uuid for seen in mine if seen.room.milli == WHOLE and not self._elses(wish, seen.card.uuid, stand)
-        ]
+        whole = [seen.card for seen in mine if seen.room.milli == WHOLE]
+        left = [card.uuid for card in whole if not self._elses(wish, card, stand)]
         left.sort(key=lambda uuid: stand.node.taken.get(uuid) != wish.service.id)
         left.sort(key=lambda uuid: uuid not in stand.node.taken)
         if len(left) < need:
@@ -112,16 +111,10 @@ class _Table:
             return None
         return tuple(left[:need])
 
-    def _elses(self, wish: Wish, uuid: str, stand: Stand) -> bool:
-        """True when the card was given in this take-over, or another service names it."""
-        card = next(seen.card for seen in stand.view.cards if seen.card.uuid == uuid)
-        return uuid in self._given or any(
-            other.id != wish.service.id
-            and stand.node.engine_id in other.nodes
-            and other.cards
-            and names_card(other, card)
-            for other in self._others
-        )
+    def _elses(self, wish: Wish, card: Card, stand: Stand) -> bool:
+        """True when the card was given in this take-over, or another service on the node names it."""
+        here = (other for other in self._others if other.id != wish.service.id and stand.node.engine_id in other.nodes)
+        return card.uuid in self._given or any(other.cards and names_card(other, card) for other in here)
 
     def _wrong(self, wish: Wish, node: str, why: str) -> None:
         name = wish.service.name

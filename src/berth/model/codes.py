@@ -164,6 +164,11 @@ CODES: dict[str, str] = {
         "The server takes bodies up to 32 MiB. Split a list of jobs into several, and keep data out of stack "
         "files: mount it as a volume or put it into the image."
     ),
+    "body-too-slow": (
+        "The server waits 30 seconds for the next part of a request and 5 minutes for all of it; this one stood still "
+        "for longer, and nothing was done. Send it again. On a slow line split a list of jobs, and keep data out of "
+        "stack files."
+    ),
     "bug": (
         "Berth met something that its authors did not foresee. Run the command again with BERTH_DEBUG=1 before it "
         "and report what it shows together with the version that the message names. The server and running work "
@@ -496,6 +501,10 @@ CODES: dict[str, str] = {
         "No stack has this name here. `berth stack ls` lists those that Berth deployed; others are `docker stack ls`'s."
     ),
     "no-such-token": ("No token has this id. `berth token ls` lists ids, never the secrets."),
+    "no-take-over": (
+        "Only a Swarm has stacks that the docker CLI made and that Berth could take over. On a Docker host deploy the "
+        "file without `--take-over`; containers that run there already stay as they are."
+    ),
     "node-alive": (
         "A node can be forgotten once the engine no longer has it. On a Swarm: `docker node rm NAME` on a manager, "
         "then `berth node rm NAME`."
@@ -640,6 +649,11 @@ CODES: dict[str, str] = {
         "--simulate or --cards names a node that the engine does not have. Use the names that the message lists, "
         "or * for every node."
     ),
+    "stack-not-berths": (
+        "Services of this stack run already and were made by `docker stack deploy`, so deploying over them would mean "
+        "two masters. `berth stack deploy --take-over --plan -c FILE NAME` says what would go on and what would "
+        "restart; without `--plan` it is done."
+    ),
     "stale-version": (
         "The engine's object changed after Berth had read it, so the engine refused the change and nothing was "
         "done. Berth looks again and repeats what is still wanted."
@@ -659,6 +673,23 @@ CODES: dict[str, str] = {
     "superseded": (
         "Another Berth server has taken over this cluster, so this one writes no more and ends. Speak to the newer "
         "one; if that one was started by mistake, stop it and start this one again."
+    ),
+    "take-over-cards": (
+        "A running task of the service cannot be given cards in the ledger: which ones it uses does not fit the file, "
+        "or another task has them. Nothing was changed. Take the stack over with the very file that it was deployed "
+        "from, and end what shares a card with it first."
+    ),
+    "take-over-left": (
+        "The stack has running services that the file does not name. They go on and stay outside of Berth; cards that "
+        "they use are shown as foreign."
+    ),
+    "take-over-mode": (
+        "A service with cards and a task on every node cannot be taken over one task at a time. Remove it with `docker "
+        "service rm NAME` and deploy the file; its tasks then start through the queue."
+    ),
+    "take-over-order": (
+        "Services with cards are taken over one after the other, and of each one container after the other. A service "
+        "whose new container does not start keeps the rest as it is; `berth why NAME` says what it waits for."
     ),
     "template-not-carried": (
         "A value holds a placeholder that Berth cannot fill in. In services that Berth places it fills in "

@@ -50,6 +50,7 @@ async def deploy(
     data: JSONBody[Deploy],
     plan: Annotated[bool, QueryParameter(description="Say what would happen, and do nothing.")] = False,
     prune: Annotated[bool, QueryParameter(description="Cancel the services that the files no longer name.")] = False,
+    take_over: Annotated[bool, QueryParameter(description="Make services of the docker CLI's Berth's own.")] = False,
 ) -> Response[bytes]:
     """The server parses the files, so that every client gets the same answer. Where it must see more, it says so
     (`needs`), and the client sends the bundle again. Deploying a known name updates only what changed.
@@ -62,20 +63,23 @@ async def deploy(
         return reply(unready(loaded.needs))
     if plan:
         loaded = pins.kept(room.control, data.name, loaded)
-        report = await commands.plan_stack(room.control, actor, data.name, loaded, prune, data.auth)
+        report = await commands.plan_stack(room.control, actor, data.name, loaded, prune, data.auth, take_over)
         return reply(
             tell.plan(report, (*loaded.warnings, *_stays(commands.left_behind(room.control, data.name, loaded), prune)))
         )
     loaded = await pins.pinned(room.control, data.name, loaded, data.auth, data.resolve)
-    return await _deployed(room, actor, data, loaded, prune)
+    return await _deployed(room, actor, data, loaded, (prune, take_over))
 
 
-async def _deployed(room: Room, actor: Actor, data: Deploy, loaded: LoadedStack, prune: bool) -> Response[bytes]:
+async def _deployed(
+    room: Room, actor: Actor, data: Deploy, loaded: LoadedStack, how: tuple[bool, bool]
+) -> Response[bytes]:
+    prune, take_over = how
     cluster = room.control.cluster
     known = data.name in cluster.stacks
     before = {job.id: job for job in cluster.work.services.of(data.name)}
     left = commands.left_behind(room.control, data.name, loaded)
-    jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth, prune)
+    jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth, prune, take_over)
     warnings = (*loaded.warnings, *_stays(left, prune), *pullable.warnings(room.control, loaded.drafts))
     answer = views.Deployment(
         name=data.name,

@@ -26,6 +26,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="a stack file; - reads standard input; several are merged as Docker does")  # fmt: skip
     add("--plan", action="store_true", help="say what would happen, and do nothing")
     add("--prune", action="store_true", help="cancel the services that the files no longer name")
+    add(
+        "--take-over",
+        action="store_true",
+        help="make a stack that docker stack deploy started Berth's; see --plan first",
+    )
     add("--wait", action="store_true", help="wait until every task runs")
     add("--timeout", metavar="T", type=duration, help="with --wait: give up after this time, such as 60s (exit 6)")
     add("--resolve-image", metavar="WHEN", choices=("always", "changed", "never"), default="always",
@@ -38,6 +43,7 @@ def _deploy(session: Session) -> int:
     if args.timeout is not None and not args.wait:
         raise usage_error("--timeout goes with --wait", "add --wait")
     query: dict[str, str | int | None] = {"prune": 1} if args.prune else {}
+    query |= {"take_over": 1} if args.take_over else {}
     if args.plan:
         return show_plan(session.screen, session.client, _send(session, {**query, "plan": 1}))
     answer = _send(session, query)
@@ -92,7 +98,8 @@ def state_in_words(job: dict[str, Any]) -> str:
         return f"waits: {job.get('message') or job.get('reason') or 'no decision yet'} (berth why {job['name']})"
     place = f" on {job_nodes(job)}" if job_nodes(job) and job["state"] not in FINISHED else ""
     cards = f" with {count(job_cards(job), 'card')}" if job_cards(job) else ""
-    return f"{job['state']}{place}{cards}"
+    note = f"; it {job['message']} (berth stack ps {job['stack']})" if job.get("taking") else ""
+    return f"{job['state']}{place}{cards}{note}"
 
 
 def _wait(session: Session, timeout_s: float | None) -> int:

@@ -2,15 +2,16 @@
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from berth.client.registry import registry_of
 from berth.control import pullable
-from berth.control.admit import check, make_job, new_tasks
+from berth.control.admit import check, make_job
 from berth.control.amend import commit_whole
 from berth.control.commands.jobs import cancelled
+from berth.control.commands.takeover import claims, first_tasks, plan_of, warnings_of
 from berth.control.context import Control
 from berth.control.files import check_files, digested, store_of, with_digests
 from berth.control.gather import Gathered
@@ -18,7 +19,7 @@ from berth.control.native import apply_native
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
 from berth.control.rollout import aimed, told, towards
-from berth.model.change import Batch, PutJob, PutStack
+from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Refused
 from berth.model.job import Job, Network, Stack, Volume
@@ -35,39 +36,49 @@ async def deploy(
     loaded: LoadedStack,
     auth: Mapping[str, str] | None = None,
     prune: bool = False,
+    take_over: bool = False,
 ) -> list[Job]:
     """Make the stack as its file says: new services are submitted, changed ones updated, unchanged ones not touched.
     `auth` maps a registry to the X-Registry-Auth value for its images.
 
-    Services that the file no longer names stay, as with Docker; with `prune` they are cancelled. Networks, secrets and
-    configs stay until the stack is removed. Raises BadInput, Refused, EngineError.
+    Services that the file no longer names stay, as with Docker; with `prune` they are cancelled. With `take_over` those
+    of a stack that the docker CLI made become Berth's. Networks, secrets and configs stay until the stack is removed.
+    Raises BadInput, Refused, EngineError.
     """
+    how = _How(auth or {}, prune, take_over)
     async with control.deploying(name):
         while True:
-            with contextlib.suppress(_Overtaken):
-                return await _deploy(control, actor, name, _digested(control, loaded), auth or {}, prune)
+            with contextlib.suppress(_Overtaken, DoubleGrant):  # a card that was to be taken over went to somebody else
+                return await _deploy(control, actor, name, _digested(control, loaded), how)
+
+
+class _How(NamedTuple):
+    """Credentials by registry, and what is to become of services that the file does not name, or that are not Berth's."""
+
+    auth: Mapping[str, str]
+    prune: bool
+    take_over: bool
 
 
 class _Overtaken(Exception):
     """A job that was to be updated was cancelled, or ended, while the file was checked."""
 
 
-async def _deploy(
-    control: Control, actor: Actor, name: str, loaded: LoadedStack, auth: Mapping[str, str], prune: bool
-) -> list[Job]:
+async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, how: _How) -> list[Job]:
     old = _current(control, actor, name)
-    await pullable.learn(control, loaded.drafts, auth)
+    await pullable.learn(control, loaded.drafts, how.auth)
     await _check(control, actor, name, loaded)
     fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
     _same_kind(control, fresh)
-    stack = await _furnish(control, actor, name, loaded)
     made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
-    _keep_logins(control, auth, fresh, made)
+    claimed = await claims(control, name, made, how.take_over)
+    stack = await _furnish(control, actor, name, loaded)
+    _keep_logins(control, how.auth, fresh, made)
     notes = tuple(control.note("submitted", job.name, actor=actor.name, job=job.id) for job in made)
-    new = (PutStack(stack), *(change for job in made for change in new_tasks(job)), *notes)
+    new = (PutStack(stack), *(change for job in made for change in first_tasks(control, job, claimed)), *notes)
     known = [(draft, before.id) for draft, before in fresh if before is not None]
 
-    gone = [job.id for job in left_behind(control, name, loaded)] if prune else []
+    gone = [job.id for job in left_behind(control, name, loaded)] if how.prune else []
 
     def deployed() -> Batch:
         pruned = (change for job_id in gone for change in cancelled(control, actor, control.cluster.jobs[job_id]))
@@ -171,17 +182,22 @@ async def plan_stack(
     loaded: LoadedStack,
     prune: bool = False,
     auth: Mapping[str, str] | None = None,
+    take_over: bool = False,
 ) -> PlanReport:
-    """What `deploy` would do now, with nothing created. Raises BadInput, Refused."""
+    """What `deploy` would do now, with nothing created. Raises BadInput, Refused, EngineError."""
     old = _current(control, actor, name)
     loaded = _digested(control, loaded)
     await pullable.learn(control, loaded.drafts, auth or {})
     await _check(control, actor, name, loaded)
     jobs = [make_job(control, actor, draft, name, n) for n, draft in enumerate(loaded.drafts)]
-    planned = report(control, jobs, old)
+    claimed = await claims(control, name, [job for job in jobs if job.name not in old], take_over)
+    planned = report(control, [job for job in jobs if job.name not in claimed.services], old)
+    taken = tuple(plan_of(job, claimed) for job in jobs if job.name in claimed.services)
     gone = tuple(_removal(control, job) for job in left_behind(control, name, loaded)) if prune else ()
     return msgspec.structs.replace(
-        planned, jobs=(*planned.jobs, *gone), warnings=(*loaded.warnings, *pullable.warnings(control, loaded.drafts))
+        planned,
+        jobs=(*taken, *planned.jobs, *gone),
+        warnings=(*loaded.warnings, *warnings_of(claimed), *pullable.warnings(control, loaded.drafts)),
     )
 
 

@@ -112,7 +112,7 @@ def _slot(control: Control, job: Job, slot: int, taken: Taken | None) -> Batch:
         return (PutTask(fresh),)
     held = msgspec.structs.replace(
         fresh, state="restarting", node=taken.node, cards=taken.cards, takes_over=taken.task, gone=False,
-        generation=job.generation, granted_at=control.clock.now(), restarts=-1,
+        generation=job.generation, granted_at=control.clock.now(),
     )  # fmt: skip
     shares = tuple(Share(uuid, WHOLE, control.cluster.cards[uuid].memory_mib) for uuid in taken.cards)
     return (PutTask(held), *((Take(held.id, shares),) if shares else ()))
@@ -147,8 +147,9 @@ def _downtime(job: Job, service: Other, moved: int) -> str:
         text = f"restarted on the same cards: down for {each}"
     else:
         text = (
-            f"its {len(service.tasks)} containers are restarted on the same cards, one after the other; Swarm chooses which "
-            f"is next. Each is down for {each}, slot 1 (which gets the service's name) until the last old one has ended"
+            f"its {len(service.tasks)} containers are restarted on the same cards, one after the other; Swarm chooses "
+            f"which is next. Each is down for {each}, slot 1 (which gets the service's name) until the last old one has "
+            "ended"
         )
     more = len(service.tasks) - moved
     return text + (f"; {more} more than the file asks for end" if more > 0 else "")
