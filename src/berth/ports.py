@@ -177,6 +177,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     labels that Berth may write. `many_nodes`: more than one node.
     `shm`: shm_size can be set. `hints_all`: `changes` tells of every start and
     end, so that looking unasked is only a backstop. `images`: what runs comes from images that registries keep.
+    `ingress`: a port can be published for the whole engine, not only on the node of a task.
     `container_keys`: it runs containers of one host, which take what services cannot: ipc, tmpfs, image mounts.
     """
 
@@ -187,6 +188,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     shm: bool = True
     hints_all: bool = False
     images: bool = False
+    ingress: bool = False
     container_keys: bool = False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from berth.control import files, pullable
+from berth.control import files, publish, pullable
 from berth.control.context import Control
 from berth.control.gather import Gathered
 from berth.core.fit import too_many
@@ -54,7 +54,8 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
 
 
 def _said(warning: Problem) -> str:
-    return f"{warning.message} {warning.hint}".strip()
+    place = f"{warning.file}:{warning.line}: " if warning.file else ""
+    return f"{place}{warning.message} {warning.hint}".strip()
 
 
 def engine_word(name: str) -> str:
@@ -78,6 +79,7 @@ async def check(
     wrong = Gathered(_own(draft.problems for draft in drafts), _own(draft.refusals for draft in drafts))
     wrong.problems += _counts(control, drafts)
     wrong.problems += [_placed(problem, draft) for draft, problem in pullable.refusals(control, drafts)]
+    wrong.problems += [_placed(problem, draft) for draft, problem in publish.problems(control, drafts)]
     asked: dict[bytes, tuple[Problem, ...]] = {}
     for draft in drafts:
         spec = files.without(draft.spec, coming)

@@ -18,6 +18,7 @@ from berth.model.snapshot import Candidate
 def report(control: Control, jobs: Sequence[Job], old: Mapping[str, Job] | None = None) -> PlanReport:
     """The plan of these jobs; `old` maps a name to the job of a stack that it would update or keep."""
     known = old or {}
+    jobs = [msgspec.structs.replace(job, id=known[job.name].id) if job.name in known else job for job in jobs]
     wanted = [(job, task) for job in jobs for task in _tasks_to_place(control, job, known.get(job.name))]
     places, waits = _decided(control, [candidate(job, task) for job, task in wanted])
     return PlanReport(

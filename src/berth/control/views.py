@@ -48,7 +48,8 @@ class Views:
         booked = self._cluster.booked.on(node.name)
         cpu = node.cpu_nano - booked.cpu_nano if node.cpu_nano else None
         memory = node.memory_bytes - booked.memory_bytes if node.memory_bytes else None
-        return NodeView(node, views, cpu, memory, self._cluster.booked.tasks[node.name])
+        tasks, ports = self._cluster.booked.tasks[node.name], self._cluster.ports.on(node.name)
+        return NodeView(node, views, cpu, memory, tasks, ports)
 
 
 def candidate(job: Job, task: Task, name_held: bool = False) -> Candidate:

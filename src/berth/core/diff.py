@@ -96,7 +96,12 @@ def _starting(slot: Slot, situation: Situation) -> Iterator[act.Action]:
     elif life.state == "unknown":
         yield act.Silent(slot.task.id)
     elif life.state == "pending" and life.error and situation.now - (slot.task.granted_at or 0.0) > PENDING_LIMIT_S:
-        yield act.Unplaceable(slot.task.id, "memory" if "memory" in life.error else "cpu", life.error)
+        yield act.Unplaceable(slot.task.id, _lacks(life.error), life.error)
+
+
+def _lacks(error: str) -> str:
+    """What the engine says that the node has not, as the word by which a job waits."""
+    return "memory" if "memory" in error else "port" if "port" in error else "cpu"
 
 
 def _not_there_yet(slot: Slot, situation: Situation) -> Iterator[act.Action]:

@@ -75,13 +75,14 @@ def groups(launch: Launch) -> list[str]:
 
 
 def aliases(launch: Launch, use: NetworkUse) -> list[str]:
-    """DNS names in a network: those of the file and the service's own, so that it resolves to all slots.
+    """DNS names in a network: those of the file and the service's own, so that each resolves to all slots.
 
-    Networks of the daemon's own have none.
+    To a service that Swarm places it gives the full name itself. Networks of the daemon's own have none.
     """
-    if use.name in SHARED_NETWORKS:
+    job = launch.job
+    if use.name in SHARED_NETWORKS or not job.service:
         return list(use.aliases)
-    return [*use.aliases, *([launch.job.service] if launch.job.service else [])]
+    return [*use.aliases, job.service, *([] if job.native else [job.engine_name])]
 
 
 def kept(document: dict[str, Any]) -> dict[str, Any]:

@@ -581,6 +581,22 @@ CODES: dict[str, str] = {
         "deploy passes over what stands before the port, with a warning. Leave it out; where the port must not be "
         "reachable from everywhere, close it in the nodes' firewall."
     ),
+    "port-ingress-dnsrr": (
+        "An ingress port reaches a service through its virtual address, and `endpoint_mode: dnsrr` gives it none; "
+        "Docker refuses the two together. Publish the port with `mode: host`, or remove `endpoint_mode`."
+    ),
+    "port-ingress-slots": (
+        "Berth places each task of a service with cards by itself, and an ingress port belongs to one service on the "
+        "engine. Write the port in its long form with `mode: host`: each task then publishes it on its own node, and "
+        "two tasks with one port go to two nodes. With one task the port works as written."
+    ),
+    "port-taken": (
+        "Another service has this ingress port, or a task publishes it on a node, so Swarm would refuse the service. "
+        "`docker service ls` shows who has it; publish another port, or remove the one that has it."
+    ),
+    "port-twice": (
+        "One service publishes the same port twice. Remove one of the two lines, or give one of them another number."
+    ),
     "privileged-with-cards": (
         "privileged opens every device of the node to the container, so it would see cards that were given to "
         "others. Remove it; a program that needs one capability rarely needs all of them."

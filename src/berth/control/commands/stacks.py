@@ -18,6 +18,7 @@ from berth.control.gather import Gathered
 from berth.control.native import apply_native
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
+from berth.control.publish import published
 from berth.control.rollout import aimed, told, towards
 from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
@@ -103,7 +104,8 @@ def left_behind(control: Control, name: str, loaded: LoadedStack) -> tuple[Job, 
 
 
 def _digested(control: Control, loaded: LoadedStack) -> LoadedStack:
-    """The stack with the files that it creates told apart by their content."""
+    """The stack with the files that it creates told apart by their content, and the ports that its tasks need."""
+    loaded = published(control, loaded)
     files = digested(control, loaded.files)
     return msgspec.structs.replace(loaded, files=files, drafts=with_digests(loaded.drafts, files)) if files else loaded
 

@@ -6,9 +6,11 @@ import msgspec
 
 from berth.control.mirror.booked import Booked
 from berth.control.mirror.changed import Changed
+from berth.control.mirror.hostports import HostPorts
 from berth.control.mirror.ledger import Ledger
 from berth.control.mirror.sight import Sight
 from berth.control.mirror.work import Work
+from berth.core.handover import waits_for_name
 from berth.model.change import (
     Batch,
     Change,
@@ -44,7 +46,8 @@ class Cluster:
     """The rows of the store by their keys, and what is derived from them as they change.
 
     `ledger` says who holds what of which card, `work` which jobs and tasks are live, open or waiting, `booked` what is
-    reserved of each node. Two things are not in the store: `sight`, what the last look at the engine showed, and
+    reserved of each node, `ports` which host ports are taken.
+    Two things are not in the store: `sight`, what the last look at the engine showed, and
     `waits`, what the last decision said about each task that waits. `cards`, `jobs` and `tasks` are the rows of
     `ledger` and `work`. `events` are the newest ones.
     """
@@ -58,6 +61,7 @@ class Cluster:
         self.ledger = Ledger(self.changed)
         self.work = Work(self.ledger.grants, self.stacks, self.changed)
         self.booked = Booked(self.changed)
+        self.ports = HostPorts(self.nodes, self.changed)
         self.sight = Sight()
         self.waits: dict[str, Wait] = {}
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
@@ -83,7 +87,11 @@ class Cluster:
         return self.work.tasks_of(job_id)
 
     def name_held(self, job: Job, slot: int) -> bool:
-        """True while something of an earlier job of the same service is left that has the slot's name on the engine."""
+        """True while something of an earlier job of the same service, or of the service that is being taken over, is
+        left that has the slot's name on the engine.
+        """
+        if waits_for_name(job, slot):
+            return True
         earlier = self.work.services.before(job)
         return any(self.sight.has_name_of(one, slot, self.work.open) for one in earlier)
 
@@ -141,6 +149,7 @@ class Cluster:
         if task.id not in self.work.waiting:
             self.waits.pop(task.id, None)
         self.booked.put_task(task, self.jobs.get(task.job))
+        self.ports.put_task(task, self.jobs.get(task.job))
 
     def _put_node(self, node: Node) -> None:
         old = self.nodes.get(node.name)

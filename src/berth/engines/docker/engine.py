@@ -13,7 +13,7 @@ from berth.dockerapi.events import Ears
 from berth.dockerapi.images import Images
 from berth.engines.docker import placing, records, refusals, wanted
 from berth.engines.docker.chores import Chores
-from berth.engines.docker.look import Bounded, Look
+from berth.engines.docker.look import Bounded, Look, published
 from berth.engines.docker.placing import Placing
 from berth.engines.docker.pulls import Pulls
 from berth.model import marks
@@ -30,7 +30,7 @@ from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Life, Observed, SeenNode, SlotObject
+from berth.model.seen import Life, Observed, Other, SeenNode, SeenPort, SlotObject
 from berth.model.spec import Pinned, TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
@@ -100,10 +100,12 @@ class DockerEngine:
         if began - self._informed > FACTS_S:
             await self._learn()
         lives: dict[str, Life] = {**self._look.ghosts, **self._pulls.lives(self._info.id)}
-        others = []
+        others: list[Other] = []
+        ports: list[SeenPort] = []
         for line, details in await self._look.containers():
             lives.pop(line.name, None)
             labels = details.config.labels or {}
+            ports += published(line, self._info.id)
             if marks.CLUSTER not in labels:
                 if line.state == "running":
                     others.append(await self._look.other(details))
@@ -113,8 +115,9 @@ class DockerEngine:
                 self._tidy(line)
         ended = self._clock.monotonic()
         return Observed(
-            began=began, ended=ended, nodes=(self._node(),), lives=tuple(lives.values()), others=tuple(others)
-        )
+            began=began, ended=ended, nodes=(self._node(),), lives=tuple(lives.values()), others=tuple(others),
+            ports=tuple(ports),
+        )  # fmt: skip
 
     def changes(self) -> AsyncIterator[str]:
         """Every container event of this daemon."""

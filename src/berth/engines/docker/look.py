@@ -11,7 +11,7 @@ from berth.engines.docker import records
 from berth.engines.docker.records import Container, Listed
 from berth.model import marks
 from berth.model.errors import EngineError, ObjectGone
-from berth.model.seen import Life, Other
+from berth.model.seen import Life, Other, SeenPort
 
 RUNNING = ("running", "paused", "restarting")
 ENDING = {"1", "2", "3", "6", "9", "15"}
@@ -193,6 +193,16 @@ class Look:
         )
         if len(self.ghosts) > GHOSTS:
             self.ghosts.pop(next(iter(self.ghosts)))
+
+
+def published(line: Listed, node: str) -> tuple[SeenPort, ...]:
+    """The host's ports that a running container has; as their holder counts the task, where it is one of Berth's."""
+    numbers = {(port.public_port, port.type) for port in line.ports or () if port.public_port}
+    holder = (line.labels or {}).get(marks.TASK) or line.id
+    return tuple(
+        SeenPort(port=f"{number}/{kind}", node=node, holder=holder, who=f"container {line.name}")
+        for number, kind in sorted(numbers)
+    )
 
 
 def _start_of(details: Container) -> float | None:

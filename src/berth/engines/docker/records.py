@@ -9,6 +9,13 @@ class Record(msgspec.Struct, frozen=True, rename="pascal"):
     """Base of records whose fields are spelled `HostConfig` on the wire and `host_config` here."""
 
 
+class ListedPort(Record, frozen=True):
+    """A port of a container; `public_port` 0: it is not published."""
+
+    public_port: int = 0
+    type: str = "tcp"
+
+
 class Listed(Record, frozen=True):
     """A line of the list of containers: enough to see whether anything changed."""
 
@@ -18,6 +25,7 @@ class Listed(Record, frozen=True):
     state: str = ""
     created: int = 0
     labels: dict[str, str] | None = None
+    ports: list[ListedPort] | None = None
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from berth.engines.docker import placing
 from berth.engines.docker.records import Info
 from berth.model import marks
 from berth.model.launch import CardMount, Launch
-from berth.model.spec import NetworkUse, Surroundings, TaskSpec
+from berth.model.spec import NetworkUse, Port, Surroundings, TaskSpec
 
 
 def container_name(launch: Launch) -> str:
@@ -35,6 +35,7 @@ def container(launch: Launch, daemon: Info) -> dict[str, Any]:
         "StopSignal": spec.stop_signal,
         "Tty": spec.tty,
         "OpenStdin": spec.stdin_open,
+        "ExposedPorts": {_inner(port): {} for port in spec.ports},
     }
     if spec.stop_grace_s is not None:
         document["StopTimeout"] = round(spec.stop_grace_s)
@@ -83,6 +84,7 @@ def _host(launch: Launch, daemon: Info, first: NetworkUse | None) -> dict[str, A
         "GroupAdd": shapes.groups(launch),
         "Mounts": [*shapes.mounts(spec, _filler(launch)), *placing.mounts(launch)],
         "NetworkMode": first.name if first else "",
+        "PortBindings": _bindings(spec),
         "ReadonlyRootfs": spec.read_only,
         "ShmSize": spec.shm_bytes,
         **_limits(spec),
@@ -90,6 +92,18 @@ def _host(launch: Launch, daemon: Info, first: NetworkUse | None) -> dict[str, A
     }
     exact = {"Init": spec.init, "RestartPolicy": {"Name": "no"}}
     return shapes.kept(document) | {key: value for key, value in exact.items() if value is not None}
+
+
+def _bindings(spec: TaskSpec) -> dict[str, list[dict[str, str]]]:
+    """Published ports: on a host each is the host's own; without a number the daemon chooses a free one."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for port in spec.ports:
+        found.setdefault(_inner(port), []).append({"HostPort": str(port.published or "")})
+    return found
+
+
+def _inner(port: Port) -> str:
+    return f"{port.target}/{port.protocol}"
 
 
 def _filler(launch: Launch) -> shapes.Fill:

@@ -41,7 +41,7 @@ class SwarmEngine:
 
     name = "swarm"
     capabilities = Capabilities(
-        slot_objects=True, native=True, node_labels=True, many_nodes=True, shm=True, images=True
+        slot_objects=True, native=True, node_labels=True, many_nodes=True, shm=True, images=True, ingress=True
     )
 
     def __init__(self, address: Address, clock: Clock) -> None:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from berth.dockerapi import holders, marking
-from berth.engines.swarm import records
+from berth.engines.swarm import published, records
 from berth.engines.swarm.records import RawService, RawTask, ServiceSpec, TaskTemplate
 from berth.engines.swarm.signals import Signals
 from berth.engines.swarm.wanted import WAITING
@@ -38,6 +38,7 @@ class Service(msgspec.Struct, frozen=True):
     wanted: ServiceSpec
     digest: str
     spec: TaskSpec | None
+    published: tuple[records.PublishedPort, ...] = ()
 
 
 class Kept(Generic[T]):
@@ -131,6 +132,7 @@ class Look:
             lives=_newest_natives(lives, tasks),
             objects=tuple(_object(found) for found in services.values() if _ours(found)),
             others=tuple(_others(services, strangers)),
+            ports=tuple(published.ports(services, (task for task in tasks if _holds(task)))),
         )
 
     def _service(self, found: RawService) -> Service:
@@ -149,6 +151,7 @@ class Look:
                 wanted,
                 hashlib.blake2b(bytes(found.spec), digest_size=8).hexdigest(),
                 marking.spec_of(wanted.labels or {}, env),
+                _published(found, wanted),
             ),
         )
 
@@ -221,6 +224,13 @@ def _is_placeholder(template: TaskTemplate) -> bool:
 
 def _ours(service: Service) -> bool:
     return marks.CLUSTER in (service.wanted.labels or {})
+
+
+def _published(found: RawService, wanted: ServiceSpec) -> tuple[records.PublishedPort, ...]:
+    """The ports that a service has; those that it asks for, until Swarm has given it any."""
+    given = (found.endpoint.ports if found.endpoint else None) or []
+    asked = (wanted.endpoint_spec.ports if wanted.endpoint_spec else None) or []
+    return tuple(port for port in given or asked if port.number or port.mode == "host")
 
 
 def _adopted(service: Service | None) -> dict[str, str]:

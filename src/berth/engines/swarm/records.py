@@ -68,15 +68,35 @@ class Mode(Record, frozen=True):
     replicated: Replicated | None = None
 
 
+class PublishedPort(
+    msgspec.Struct,
+    frozen=True,
+    rename={"protocol": "Protocol", "target": "TargetPort", "number": "PublishedPort", "mode": "PublishMode"},
+):
+    """A port of a service; `number` 0: the engine is to choose one."""
+
+    protocol: str = "tcp"
+    target: int = 0
+    number: int = 0
+    mode: str = "ingress"
+
+
+class Ports(Record, frozen=True):
+    ports: list[PublishedPort] | None = None
+
+
 class ServiceSpec(Record, frozen=True):
     name: str
     labels: dict[str, str] | None = None
     task_template: TaskTemplate = TaskTemplate()
     mode: Mode = Mode()
+    endpoint_spec: Ports | None = None
 
 
 class RawService(
-    msgspec.Struct, frozen=True, rename={"id": "ID", "version": "Version", "created": "CreatedAt", "spec": "Spec"}
+    msgspec.Struct,
+    frozen=True,
+    rename={"id": "ID", "version": "Version", "created": "CreatedAt", "spec": "Spec", "endpoint": "Endpoint"},
 ):
     """A service whose spec is still bytes: only a service that changed is decoded further."""
 
@@ -84,6 +104,7 @@ class RawService(
     version: Version
     created: datetime
     spec: msgspec.Raw
+    endpoint: Ports | None = None
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename={"container": "ContainerID", "exit_code": "ExitCode"}):
@@ -97,6 +118,7 @@ class TaskStatus(Record, frozen=True):
     err: str = ""
     message: str = ""
     container_status: ContainerStatus | None = None
+    port_status: Ports | None = None
 
 
 class RawTask(

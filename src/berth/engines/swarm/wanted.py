@@ -31,7 +31,7 @@ def slot_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, An
         "Labels": marking.object_labels(launch),
         "TaskTemplate": template,
         "Mode": {"Replicated": {"Replicas": 1}},
-        "EndpointSpec": {"Mode": "dnsrr"},
+        "EndpointSpec": _slot_endpoint(launch),
         "UpdateConfig": {
             "Parallelism": 0,
             "Monitor": BOOKKEEPING_NS,
@@ -57,6 +57,17 @@ def native_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, 
         "EndpointSpec": {"Mode": spec.endpoint_mode, "Ports": [_port(port) for port in spec.ports]},
         **{key: rollout for key, rollout in rollouts.items() if rollout is not None},
     }
+
+
+def _slot_endpoint(launch: Launch) -> dict[str, Any]:
+    """By its addresses (dnsrr) a service's name resolves to all its slots, and to none that has ended; an ingress port
+    needs a virtual address, which a service of one slot may also ask for. Ports are taken with the start only.
+    """
+    spec = launch.spec
+    wide = any(port.mode == "ingress" for port in spec.ports)
+    alone = launch.job.replicas == 1 and spec.endpoint_mode == "vip"
+    ports = [_port(port) for port in spec.ports] if launch.node else []
+    return shapes.kept({"Mode": "vip" if wide or alone else "dnsrr", "Ports": ports})
 
 
 def _template(launch: Launch, secrets: Files, configs: Files) -> dict[str, Any]:
