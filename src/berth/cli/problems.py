@@ -24,6 +24,13 @@ def lines(problem: dict[str, Any]) -> list[str]:
     return found
 
 
+def brief(problem: dict[str, Any]) -> str:
+    """One problem on one line: where, what, what to write instead, its code."""
+    hint = " ".join(printable(str(problem.get("hint") or ""), keep="\n").split())
+    said = f"{_place(problem)}{printable(str(problem.get('message', '')))}"
+    return f"{said} {hint} ({printable(str(problem.get('code', '')))})"
+
+
 def report(problems: Iterable[dict[str, Any]]) -> str:
     """Several problems with an empty line between them."""
     return "\n\n".join("\n".join(lines(problem)) for problem in problems)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from berth.cli.problems import report
+from berth.cli.problems import brief, report
 from berth.cli.table import Column, render
 from berth.client.errors import failure
 
@@ -35,9 +35,10 @@ class Screen:
         print(text, file=sys.stderr, flush=True)
 
     def warn(self, problems: Iterable[dict[str, Any]]) -> None:
-        """Warnings, on stderr, in the form of errors."""
+        """Warnings, on stderr, in the form of errors; what lint found on a line each."""
         for problem in problems:
-            self.note("warning: " + report([problem]).removeprefix("berth: "))
+            said = brief(problem) if str(problem.get("code")).startswith("lint-") else report([problem])
+            self.note("warning: " + said.removeprefix("berth: "))
 
     def value(self, value: Any) -> None:
         """One value as JSON on a line of its own."""

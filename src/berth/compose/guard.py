@@ -92,7 +92,7 @@ def mounts(
         elif host and _CARD_NODES.fullmatch(host):
             message = f"the mount of {host[:80]} gives device nodes of cards past Berth's ledger."
             report.refuse(one.place, "mount-of-cards", message, _ASK, one.field)
-        elif host and _opens_engine(host) and (cards or not admin):
+        elif host and opens_engine(host) and (cards or not admin):
             who = "in a service with cards" if admin else "for anybody but an admin"
             message = f"the mount of {host[:80]} gives the engine's socket, and with it every card, {who}."
             report.refuse(
@@ -161,5 +161,6 @@ def _inside(path: str, root: str) -> bool:
     return path == root or path.startswith(f"{root}/")
 
 
-def _opens_engine(host: str) -> bool:
+def opens_engine(host: str) -> bool:
+    """True when a mount of this host path gives the engine's socket, or the folder that it is in."""
     return host == "/" or any(_inside(socket, host) for socket in _SOCKETS)

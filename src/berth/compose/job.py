@@ -5,14 +5,16 @@ from typing import Any
 
 import msgspec
 
-from berth.compose import cards, guard, keys, storage, tree, units
+from berth.compose import cards, guard, keys, lint, storage, tree, units
 from berth.compose.body import JobBody, LimitsBody, mistake
 from berth.compose.cards import Ask, Signs
 from berth.compose.container import image_problem
 from berth.compose.deploy import CONDITIONS, Constraints
 from berth.compose.facts import Facts
 from berth.compose.fields import Var
+from berth.compose.guard import Mounted
 from berth.compose.job_values import Reader, Where
+from berth.compose.lint_rules import Looked
 from berth.compose.places import Places
 from berth.compose.report import Report
 from berth.compose.text import Place, decode
@@ -31,26 +33,30 @@ def load_job(data: bytes, path: str, facts: Facts) -> Draft:
     return _right(read_job(data, path, facts))
 
 
-def read_job(data: bytes, path: str, facts: Facts) -> Draft:
-    """The draft of a job file with all that is wrong in it. Raises BadInput for what is no YAML."""
+def read_job(data: bytes, path: str, facts: Facts, strict: bool | None = None) -> Draft:
+    """The draft of a job file with all that is wrong in it. `strict` takes what lint finds as errors, False as
+    warnings; None does not look. Raises BadInput for what is no YAML.
+    """
     report = Report()
     whole = tree.read(decode(SourceFile(path, data)), report.problems)
     keys.check(keys.JOB, whole, "", report)
     values = {name: _plain(entry.node, name) for name, entry in whole.entries.items() if name in keys.JOB.carried}
     found = _places(whole, "")
     where = Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
-    draft = _draft(_body(values, where, report), facts, where, report)
+    draft = _draft(_body(values, where, report), facts, where, report, strict)
     return msgspec.structs.replace(draft, where=Places(whole, "", whole.place, _secrets(draft, where)))
 
 
-def draft_job(body: JobBody, facts: Facts) -> Draft:
-    """The same as `read_body`. Raises BadInput with everything that is wrong, each with its field; Refused."""
-    return _right(read_body(body, facts))
+def draft_job(body: JobBody, facts: Facts, strict: bool = False) -> Draft:
+    """The same as `read_body`, where lint is asked only if `strict`. Raises BadInput with everything that is wrong,
+    each with its field; Refused.
+    """
+    return _right(read_body(body, facts, strict or None))
 
 
-def read_body(body: JobBody, facts: Facts) -> Draft:
-    """The draft of a job that came as JSON, with all that is wrong in it, each with its field."""
-    return _draft(body, facts, Where({}, None), Report())
+def read_body(body: JobBody, facts: Facts, strict: bool | None = None) -> Draft:
+    """The draft of a job that came as JSON, with all that is wrong in it, each with its field; `strict` as above."""
+    return _draft(body, facts, Where({}, None), Report(), strict)
 
 
 def _right(draft: Draft) -> Draft:
@@ -58,7 +64,7 @@ def _right(draft: Draft) -> Draft:
     return draft
 
 
-def _draft(body: JobBody, facts: Facts, where: Where, report: Report) -> Draft:
+def _draft(body: JobBody, facts: Facts, where: Where, report: Report, strict: bool | None = None) -> Draft:
     read = Reader(body, where, report)
     env, constraints = read.env(), read.constraints(facts)
     ask = cards.settle(_signs(read, env, constraints), report)
@@ -83,6 +89,7 @@ def _draft(body: JobBody, facts: Facts, where: Where, report: Report) -> Draft:
         restart=_restart(read),
         time_limit_s=_time(read),
     )
+    lint.note([_looked(body, where, env, mounts)], strict, report)
     return Draft(
         name=body.name, spec=spec, warnings=report.told(report.warnings),
         problems=report.told(report.problems), refusals=report.told(report.refusals),
@@ -141,6 +148,18 @@ def _time(read: Reader) -> float | None:
     if not found and not read.report.problems:
         read.wrong("time", "bad-value", "a time limit of 0 would end the job at once.", "Write time: 2h")
     return found / units.NANO
+
+
+def _looked(body: JobBody, where: Where, env: dict[str, Var], mounts: list[Mounted]) -> Looked:
+    """What lint looks at; a job without a file was typed."""
+    return Looked(
+        name=body.name,
+        image=Var(body.image, where.at("image"), "image"),
+        user=Var(str(body.user), where.at("user"), "user"),
+        env=env,
+        mounts=mounts,
+        typed=where.at("image") is None,
+    )
 
 
 def _secrets(draft: Draft, where: Where) -> dict[str, tuple[Place | None, str]]:

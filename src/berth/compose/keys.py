@@ -180,7 +180,7 @@ _SETTINGS = (
     "roles", "model", "gpus", "overuse",
 )  # fmt: skip
 _WAIT = "It comes with a later version; leave it out."
-BERTH = Section("x-berth", frozenset(("time",)), dict.fromkeys(_SETTINGS, _WAIT))
+BERTH = Section("x-berth", frozenset(("time", "lint")), dict.fromkeys(_SETTINGS, _WAIT))
 JOB = Section(
     "a job",
     frozenset(

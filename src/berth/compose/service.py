@@ -11,6 +11,7 @@ from berth.compose import (
     deploy,
     guard,
     keys,
+    lint,
     objects,
     ports,
     reservations,
@@ -24,7 +25,9 @@ from berth.compose.deploy import Constraints
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields, Var
 from berth.compose.guard import Mounted
+from berth.compose.lint_rules import Looked
 from berth.compose.places import Places
+from berth.compose.report import Report
 from berth.compose.reservations import Reserved
 from berth.compose.scope import Scope
 from berth.compose.sections import Objects
@@ -45,13 +48,15 @@ class Setting(msgspec.Struct):
     facts: Facts
     directory: str = ""
     time_limit_s: float | None = None
+    lint_ignored: frozenset[str] = frozenset()
 
 
 class Read(msgspec.Struct):
-    """A draft, and the keys in the file of the networks that it uses."""
+    """A draft, the keys in the file of the networks that it uses, and what lint looks at."""
 
     draft: Draft
     networks: tuple[str, ...]
+    looked: Looked
 
 
 class _Parts(msgspec.Struct):
@@ -94,7 +99,36 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
         native=native,
         where=_where(one, parts.ask, setting.objects),
     )
-    return Read(draft, tuple(parts.networks))
+    return Read(draft, tuple(parts.networks), _looked(name, one, parts, setting))
+
+
+def _looked(name: str, one: Fields, parts: _Parts, setting: Setting) -> Looked:
+    quiet = Fields(one.mapping, one.path, Report())
+    capabilities = (Var(text, place, one.field("cap_add")) for text, place in quiet.strings("cap_add"))
+    return Looked(
+        name=name,
+        image=_var(quiet, "image"),
+        user=Var(quiet.text("user"), one.at("user"), one.field("user")),
+        env=parts.env,
+        mounts=parts.mounts,
+        capabilities=tuple(capabilities),
+        flags=dict(_opening(quiet, parts)),
+        ignored=setting.lint_ignored | lint.ignored(one.table("x-berth", keys.BERTH)),
+    )
+
+
+def _opening(quiet: Fields, parts: _Parts) -> Iterator[tuple[str, Var]]:
+    """The keys that open the host, or would where Docker does not ignore them."""
+    if quiet.flag("privileged"):
+        yield "privileged", _var(quiet, "privileged")
+    if quiet.text("network_mode") == "host":
+        yield "network", _var(quiet, "network_mode")
+    elif any(use.name == "host" for use in parts.networks.values()):
+        yield "network", _var(quiet, "networks")
+
+
+def _var(one: Fields, key: str) -> Var:
+    return Var(one.text(key) if one.is_word(key) else None, one.at(key), one.field(key))
 
 
 def _guarded(one: Fields, parts: _Parts, cards: bool, native: bool, setting: Setting) -> None:

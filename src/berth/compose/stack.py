@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from berth.compose import keys, merge, tree
+from berth.compose import keys, lint, merge, tree
 from berth.compose.container import environment, time_limit
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields
@@ -36,10 +36,11 @@ def load_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
     return loaded
 
 
-def read_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
+def read_stack(bundle: Bundle, stack: str, facts: Facts, strict: bool | None = None) -> LoadedStack:
     """The drafts of a stack with all that is wrong in its files, or what the client must send first (`needs`).
 
-    What is wrong is left out of the drafts, so that they can be checked further. Raises BadInput for no YAML.
+    What is wrong is left out of the drafts, so that they can be checked further. `strict` takes what lint finds as
+    errors, False as warnings; None does not look. Raises BadInput for no YAML.
     """
     report = Report()
     _stack_name(stack, report)
@@ -49,7 +50,7 @@ def read_stack(bundle: Bundle, stack: str, facts: Facts) -> LoadedStack:
     needs = _needs(whole, scope, contents=True)
     if needs is not None:
         return LoadedStack(needs=needs)
-    return _load(Fields(whole, "", report, keys.TOP), stack, scope, (facts, bundle.directory))
+    return _load(Fields(whole, "", report, keys.TOP), stack, scope, (facts, bundle.directory), strict)
 
 
 class Final(NamedTuple):
@@ -79,16 +80,18 @@ def merged_stack(bundle: Bundle, facts: Facts) -> Final:
     return Final(value, text_of(value), loaded.warnings)
 
 
-def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str]) -> LoadedStack:
+def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str], strict: bool | None = None) -> LoadedStack:
     report = top.report
     _version(top)
     declared = objects(top, stack, scope)
-    setting = Setting(stack, declared, scope, *given, time_limit_s=time_limit(top, None))
+    ignored = lint.ignored(top.table("x-berth", keys.BERTH))
+    setting = Setting(stack, declared, scope, *given, time_limit_s=time_limit(top, None), lint_ignored=ignored)
     read = [service(name, one, setting) for name, one in _services(top)]
     drafts = tuple(one.draft for one in read)
     _names(drafts, stack, top)
     networks, volumes = _used(declared, read)
     scope.tell()
+    lint.note([one.looked for one in read], strict, report)
     return LoadedStack(
         drafts=drafts, networks=networks, volumes=volumes, files=declared.files,
         problems=report.told(report.problems), refusals=report.told(report.refusals),

@@ -430,6 +430,52 @@ CODES: dict[str, str] = {
         "Without an admin's token nobody could make another one. Create a new one first: `berth token create "
         "--role admin --name NAME`, then revoke the old one."
     ),
+    "lint-capabilities": (
+        "The service adds a capability, such as ALL or SYS_ADMIN, that is nearly the same as root on the host. Name "
+        "only those that the program needs, for example `cap_add: [NET_BIND_SERVICE]`. To be silent about it: "
+        "`x-berth: {lint: [lint-capabilities]}`."
+    ),
+    "lint-devel-image": (
+        "A `-devel` image brings compilers and headers that a running program does not need: gigabytes to pull, and "
+        "more for an intruder to use. Name the `-runtime` or `-base` tag, and build in a -devel image. To be silent "
+        "about it: `x-berth: {lint: [lint-devel-image]}`."
+    ),
+    "lint-engine-socket": (
+        "Who has the engine's socket is root on the host. Only an admin may mount it at all, and never with cards. "
+        "Remove the mount, or put a proxy before the socket that allows only what is needed. To be silent about it: "
+        "`x-berth: {lint: [lint-engine-socket]}`."
+    ),
+    "lint-host-folder": (
+        "A folder of the host's own system (such as `/`, `/etc` or `/root`) is mounted so that the program can "
+        "write to it, and so change the host. Mount only the folder that it needs, and add `:ro` where it only "
+        "reads. To be silent about it: `x-berth: {lint: [lint-host-folder]}`."
+    ),
+    "lint-host-network": (
+        "On the host's own network the program sees every packet and can take every port. Let it have a network of "
+        "the stack, and publish `ports`. To be silent about it: `x-berth: {lint: [lint-host-network]}`."
+    ),
+    "lint-latest-tag": (
+        "The image has no tag, or the tag `latest`: what runs can change with every pull, and replicas can differ. "
+        "Write a version (`NAME:1.2.3`) or a digest (`NAME@sha256:...`). To be silent about it: `x-berth: {lint: "
+        "[lint-latest-tag]}`."
+    ),
+    "lint-privileged": (
+        "`privileged: true` would open the whole host to the program. docker stack deploy ignores it, and so does "
+        "Berth; with cards it is refused. Remove it, and name what the program needs with `cap_add` or a mount. To "
+        "be silent about it: `x-berth: {lint: [lint-privileged]}`."
+    ),
+    "lint-root-user": (
+        "The file says no user, so the program runs as root in its container unless the image names another user; "
+        "with a hole in the runtime or a mount of the host's folders that is root on the host. Write `user: "
+        '"1000:1000"`, or the user that the image was made for. To be silent about it: `x-berth: {lint: '
+        "[lint-root-user]}` in the service, or at the top for all of them."
+    ),
+    "lint-secret-in-env": (
+        "A variable holds a password, token or key as plain text: it stands in the file, in the service's "
+        "definition and in `docker inspect`. Make a secret (`berth secret create NAME FILE`), mount it with "
+        "`secrets: [NAME]`, and let the program read `/run/secrets/NAME`. Berth never prints the value. To be "
+        "silent about it: `x-berth: {lint: [lint-secret-in-env]}`."
+    ),
     "method-not-allowed": (
         "The path is there, but not with this method: for example, a job is cancelled with DELETE, not with POST. "
         "The header Allow of the answer lists the methods; /v1/openapi.json describes them."
@@ -802,6 +848,10 @@ CODES: dict[str, str] = {
     "unknown-key": (
         "No stack or job file has a key of this name at this place. Write the one that stands after the arrow; "
         "keys of your own begin with x-."
+    ),
+    "unknown-lint": (
+        "`x-berth: {lint: [...]}` names the lint rules to be silent about, and this is none of them; the hint names "
+        "the nearest. `berth explain lint-root-user` and its like tell about each rule."
     ),
     "unknown-queue": ("There is no queue of this name. Until queues are configured there is one, named default."),
     "unreadable-file": (

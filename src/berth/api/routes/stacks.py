@@ -51,13 +51,14 @@ async def deploy(
     plan: Annotated[bool, QueryParameter(description="Say what would happen, and do nothing.")] = False,
     prune: Annotated[bool, QueryParameter(description="Cancel the services that the files no longer name.")] = False,
     take_over: Annotated[bool, QueryParameter(description="Make services of the docker CLI's Berth's own.")] = False,
+    strict: Annotated[bool, QueryParameter(description="Take what lint finds as errors.")] = False,
 ) -> Response[bytes]:
     """The server parses the files, so that every client gets the same answer. Where it must see more, it says so
     (`needs`), and the client sends the bundle again. Deploying a known name updates only what changed.
     """
     actor = actor_of(request)
     loaded = await asyncio.to_thread(
-        read_stack, data.bundle, data.name, facts_for(actor, room.control.engine.capabilities)
+        read_stack, data.bundle, data.name, facts_for(actor, room.control.engine.capabilities), strict
     )
     if loaded.needs != Needs():
         return reply(unready(loaded.needs))

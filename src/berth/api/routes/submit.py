@@ -52,6 +52,7 @@ async def submit(
     request: AnyRequest,
     room: Here,
     plan: Annotated[bool, QueryParameter(description="Say what would happen, and do nothing.")] = False,
+    strict: Annotated[bool, QueryParameter(description="Take what lint finds as errors.")] = False,
     file: Annotated[
         str, HeaderParameter(name="X-Berth-File", description="The path of the job file, for messages.")
     ] = "job.yaml",
@@ -63,9 +64,9 @@ async def submit(
     actor, body = actor_of(request), await request.body()
     facts = facts_for(actor, room.control.engine.capabilities)
     if request.content_type[0] in YAML:
-        drafts, many = [await asyncio.to_thread(read_job, body, _path(file), facts)], False
+        drafts, many = [await asyncio.to_thread(read_job, body, _path(file), facts, strict)], False
     else:
-        drafts, many = _drafts(body, facts)
+        drafts, many = _drafts(body, facts, strict)
     if plan:
         return reply(tell.plan(await commands.plan(room.control, actor, drafts, auth)))
     answer = _Answer(room, many)
@@ -104,20 +105,20 @@ def _path(header: str) -> str:
     return header.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-def _drafts(body: bytes, facts: Facts) -> tuple[list[Draft], bool]:
+def _drafts(body: bytes, facts: Facts, strict: bool) -> tuple[list[Draft], bool]:
     bodies, many = decode_jobs(body)
     if len(bodies) > MOST_JOBS or not bodies:
         text = f"a list of jobs has 1 to {MOST_JOBS} of them; this one has {len(bodies)}."
         raise BadInput.of("too-many-jobs" if bodies else "no-jobs", text, "Split it into several requests")
-    return ([read_body(bodies[0], facts)], False) if not many else (_all(bodies, facts), True)
+    return ([read_body(bodies[0], facts, strict)], False) if not many else (_all(bodies, facts, strict), True)
 
 
-def _all(bodies: Sequence[JobBody], facts: Facts) -> list[Draft]:
+def _all(bodies: Sequence[JobBody], facts: Facts, strict: bool) -> list[Draft]:
     """The drafts of a list, or all that is wrong with it, each with the number of its job (from 0, as in JSON)."""
     drafts, wrong = [], []
     for number, body in enumerate(bodies):
         try:
-            drafts.append(draft_job(body, facts))
+            drafts.append(draft_job(body, facts, strict))
         except BerthError as error:
             wrong += [msgspec.structs.replace(one, field=f"[{number}].{one.field}") for one in error.problems]
     if wrong:

@@ -23,6 +23,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--user", metavar="U", help="the user in the container, such as 1001:1001")
     add("--detach", action="store_true", help="print the id and leave")
     add("--plan", action="store_true", help="say what would happen, and do nothing")
+    add("--strict", action="store_true", help="take warnings of the lint as errors")
     add("image", metavar="IMAGE", help="the image")
     add("command", metavar="CMD", nargs=argparse.REMAINDER, help="the command and its arguments").required = False
 
@@ -30,7 +31,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(session: Session) -> int:
     args = session.args
     headers = auth_header(session, args.image)
-    query = {"plan": 1} if args.plan else None
+    query = {name: 1 for name in ("plan", "strict") if getattr(args, name)}
     answer = _submitted(session, query, headers)
     if args.plan:
         from berth.cli.plan import show_plan

@@ -25,6 +25,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("-c", "--compose-file", dest="files", metavar="FILE", action="append", required=True,
         help="a stack file; - reads standard input; several are merged as Docker does")  # fmt: skip
     add("--plan", action="store_true", help="say what would happen, and do nothing")
+    add("--strict", action="store_true", help="take warnings of the lint as errors")
     add("--prune", action="store_true", help="cancel the services that the files no longer name")
     add(
         "--take-over",
@@ -44,6 +45,7 @@ def _deploy(session: Session) -> int:
         raise usage_error("--timeout goes with --wait", "add --wait")
     query: dict[str, str | int | None] = {"prune": 1} if args.prune else {}
     query |= {"take_over": 1} if args.take_over else {}
+    query |= {"strict": 1} if args.strict else {}
     if args.plan:
         return show_plan(session.screen, session.client, _send(session, {**query, "plan": 1}))
     answer = _send(session, query)

@@ -12,6 +12,7 @@ from berth.cli.verb import Session, Verb
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="JOB.yaml", help="the job file; - reads standard input")
     parser.add_argument("--plan", action="store_true", help="say what would happen, and do nothing")
+    parser.add_argument("--strict", action="store_true", help="take warnings of the lint as errors")
 
 
 def _submit(session: Session) -> int:
@@ -20,7 +21,7 @@ def _submit(session: Session) -> int:
     images = images_in(data.decode("utf-8", "replace"))
     headers = {"Content-Type": "application/yaml", "X-Berth-File": _header(path)}
     headers |= auth_header(session, images[0]) if images else {}
-    query = {"plan": 1} if session.args.plan else None
+    query = {name: 1 for name in ("plan", "strict") if getattr(session.args, name)}
     answer = session.client.call("POST", "/v1/jobs", query, data, headers).value
     if session.args.plan:
         return show_plan(session.screen, session.client, answer)
