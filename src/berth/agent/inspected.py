@@ -123,11 +123,7 @@ def read_image_variable(data: bytes) -> str | None:
 def resolve(names: Iterable[str], cards: Sequence[Card]) -> tuple[str, ...]:
     """The UUIDs of the cards that are named by index, UUID, the start of a UUID, or "all"."""
     wanted = set(names)
-    return tuple(card.uuid for card in cards if any(_means(name, card) for name in wanted))
-
-
-def _means(name: str, card: Card) -> bool:
-    return name in (EVERY_CARD, str(card.index)) or (len(name) > 8 and card.uuid.startswith(name))
+    return tuple(card.uuid for card in cards if EVERY_CARD in wanted or any(card.is_named(name) for name in wanted))
 
 
 def _requested(request: _Request) -> tuple[str, ...]:

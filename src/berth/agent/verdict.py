@@ -78,7 +78,7 @@ def _minor(card: Card) -> int:
 def _granted(name: str, cards: Sequence[Card]) -> int | None:
     """The minor of a granted card; of `NODE/INDEX` that of this index; None when no card here has this name."""
     for card in cards:
-        if name in (card.uuid, f"{card.node}/{card.index}"):
+        if name in (card.uuid, card.place):
             return _minor(card)
     _, slash, index = name.rpartition("/")
     if not (slash and index.isdigit()):

@@ -23,7 +23,7 @@ def foreign_cards(cards: Iterable[Card], node_ids: Mapping[str, str], others: It
 
 def names_card(other: Other, card: Card) -> bool:
     """True when what the other is started with names this card: by uuid, NODE/INDEX, index, or "all"."""
-    return any(value in (card.uuid, str(card.index), f"{card.node}/{card.index}", "all") for value in other.cards)
+    return any(name == "all" or card.is_named(name) for name in other.cards)
 
 
 def _sentence(other: Other) -> str:

@@ -238,7 +238,7 @@ def _named(name: str, cards: Sequence[Card]) -> Card | None:
     meant = [
         card for card in cards
         if name in (card.uuid, f"{card.node}/{card.index}", str(card.index))
-        or (name[:4] in ("GPU-", "MIG-") and card.uuid.startswith(name))
+        or (name[:4] in ("GPU-", "MIG-") and len(name) > 4 and card.uuid.startswith(name))
     ]  # fmt: skip
     return min(meant, key=lambda card: card.lost, default=None)
 

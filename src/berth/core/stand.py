@@ -130,7 +130,7 @@ class Stand:
         return found
 
     def _place(self, name: str) -> int | None:
-        places = [at for at, card in enumerate(self.cards) if is_named(name, card)]
+        places = [at for at, card in enumerate(self.cards) if card.is_named(name)]
         return min(places, key=lambda at: (self.cards[at].lost, at), default=None)
 
     def failing(self, shape: Shape) -> tuple[Constraint, ...]:
@@ -142,20 +142,6 @@ class Stand:
 def _against(shape: Shape, card: Card, node: Node) -> str:
     """The first demand of the image that the card does not meet, in words; "" when it meets all."""
     return next((why for demand in shape.image if (why := unmet(demand, card, node))), "")
-
-
-SHORT = ("GPU-", "MIG-")
-"""How the uuid of a card begins that may be shortened."""
-
-
-def is_named(name: str, card: Card) -> bool:
-    """True when the name (a uuid or its beginning, NODE/INDEX, or an index) means this card.
-
-    Admission refuses a beginning that several cards have.
-    """
-    if name in (card.uuid, f"{card.node}/{card.index}", str(card.index)):
-        return True
-    return name.startswith(SHORT) and card.uuid.startswith(name)
 
 
 class Memo:

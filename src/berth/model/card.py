@@ -8,6 +8,9 @@ import msgspec
 WHOLE = 1000
 """A whole card in milli: the ledger books thousandths of a card."""
 
+SHORT = ("GPU-", "MIG-")
+"""How the uuid of a card begins that may be shortened."""
+
 CardState = Literal["free", "used", "fenced", "foreign", "quarantined", "lost"]
 
 
@@ -41,6 +44,17 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     foreign: str = ""
     quarantine: str = ""
     lost: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it is, as people write it: `NODE/INDEX`."""
+        return f"{self.node}/{self.index}"
+
+    def is_named(self, name: str) -> bool:
+        """True when the name means this card: its uuid or the beginning of it, NODE/INDEX, or its index."""
+        if name in (self.uuid, self.place, str(self.index)):
+            return True
+        return name.startswith(SHORT) and name not in SHORT and self.uuid.startswith(name)
 
     @property
     def usable(self) -> bool:
