@@ -108,7 +108,7 @@ def node(view: NodeView) -> views.Node:
         free=view.free_cards,
         agent=one.agent or None,
         agent_up=one.agent_up or one.agent == SIMULATED,
-        flag=one.flag,
+        flag=one.complaint,
         hostname=one.hostname,
         role=one.role,
         os=one.os,

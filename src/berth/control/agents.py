@@ -5,14 +5,11 @@ import contextlib
 
 import msgspec
 
-from berth.control.amend import amend
 from berth.control.context import Control
 from berth.control.facts import change_node
 from berth.control.inventory import put_inventory
-from berth.control.rescale import stop_task
+from berth.control.wrong_cards import found_wrong_cards
 from berth.model.errors import Problem
-from berth.model.job import Task
-from berth.model.lifecycle import LIVE, revise
 from berth.model.node import Node
 from berth.model.wire import (
     Cards,
@@ -33,7 +30,6 @@ from berth.ports import AgentPeer
 LEASE_S = 15.0
 HELLO_S = 10.0
 KILLED_KEPT = 1000
-MISTRUST = "wrong cards: "
 
 
 class Agents:
@@ -128,7 +124,7 @@ class Agents:
             "agent_up": True,
             "group_ids": hello.group_ids,
             "seen_at": control.clock.now(),
-            "flag": _flag(node, hello.problems),
+            "flag": _flag(hello.problems),
         }
         if has_cards:
             await put_inventory(control, node, hello.cards, **facts)
@@ -137,7 +133,7 @@ class Agents:
         self._foreign(node.name, hello.foreign)
         self.first_hello.set()
         for saw in hello.containers:
-            await self._saw(node.name, saw)
+            await found_wrong_cards(self.control, node.name, saw)
 
     async def _heard(self, name: str, message: Up) -> None:
         match message:
@@ -146,13 +142,13 @@ class Agents:
             case Cards(cards=cards, problems=problems):
                 node = self.control.cluster.nodes[name]
                 agent = node.agent or self._versions.get(name, "")
-                await put_inventory(self.control, node, cards, agent=agent, flag=_flag(node, problems))
+                await put_inventory(self.control, node, cards, agent=agent, flag=_flag(problems))
             case Foreign(uses=uses):
                 self._foreign(name, uses)
             case Container():
                 self._container(message)
             case Saw():
-                await self._saw(name, message)
+                await found_wrong_cards(self.control, name, message)
             case Uses(uses=uses):
                 self.control.uses.update({use.uuid: use for use in uses})
             case FoundImage():
@@ -182,23 +178,6 @@ class Agents:
         control.agent_foreign = {**kept, **{uuid: text for uuid, text in found.items() if uuid in mine}}
         control.wake("observe")
 
-    async def _saw(self, name: str, saw: Saw) -> None:
-        """A container that sees other cards than granted is stopped, and its node flagged with the cause and drained:
-        the next task would be given wrong cards there, too.
-        """
-        control = self.control
-        task = control.cluster.task(saw.task)
-        if not saw.problem or task is None or task.attempt != saw.attempt or task.node != name:
-            return
-        mend = f"the node takes no new work until somebody mends it and types 'berth node undrain {name}'"
-        text = f"task {saw.task} on {name} was stopped: {saw.problem} Now {mend}."
-        note = control.note("wrong-cards", text, job=task.job, task=task.id, node=name)
-        why = MISTRUST + saw.problem
-        await control.writer.commit((note,))
-        await change_node(control, name, lambda now: msgspec.structs.replace(now, flag=why, drain=now.drain or why))
-        await amend(control, saw.task, lambda now: _blamed(now, saw))
-        await stop_task(control, saw.task, "wrong-cards")
-
     async def _left(self, name: str, peer: AgentPeer) -> None:
         self.control.images.left(name, peer)
         with contextlib.suppress(OSError):
@@ -210,14 +189,9 @@ class Agents:
         await change_node(self.control, name, lambda now: msgspec.structs.replace(now, agent_up=False), (note,))
 
 
-def _flag(node: Node, problems: tuple[Problem, ...]) -> str:
-    """What stands against the node's cards; that a container once saw wrong cards stays until 'node undrain'."""
-    told = "; ".join(problem.message for problem in problems)
-    return told or (node.flag if node.flag.startswith(MISTRUST) else "")
-
-
-def _blamed(task: Task, saw: Saw) -> Task | None:
-    return revise(task, error=saw.problem) if task.attempt == saw.attempt and task.state in LIVE else None
+def _flag(problems: tuple[Problem, ...]) -> str:
+    """What the agent itself says against the node's cards."""
+    return "; ".join(problem.message for problem in problems)
 
 
 def _refusal(code: str, message: str, hint: str = "", final: bool = False) -> Refuse:

@@ -4,7 +4,7 @@
 """
 
 from berth.model.job import MOST_SLOTS, Task
-from berth.model.lifecycle import FINISHED, LIVE, ask_stop, begin, returned, revise, step
+from berth.model.lifecycle import FINAL, FINISHED, LIVE, ask_stop, begin, returned, revise, step
 from berth.model.rollout import Fared
 from berth.model.seen import Life, SlotObject
 
@@ -78,6 +78,15 @@ def unplaceable(task: Task) -> Task | None:
 def overdue(task: Task) -> Task | None:
     """It has run for its time limit."""
     return ask_stop(task, "time-limit") if task.state == "running" else None
+
+
+def blamed(task: Task, problem: str) -> Task | None:
+    """Its container sees other cards than granted."""
+    if task.state not in LIVE:
+        return None
+    if task.stop_for in FINAL:
+        return revise(task, error=problem)
+    return ask_stop(task, "wrong-cards", error=problem)
 
 
 def stop_sent(task: Task) -> Task | None:

@@ -11,7 +11,7 @@ from berth.core.stopping import stop, unheeded
 from berth.core.strangers import strangers
 from berth.model.job import Job, Task
 from berth.model.launch import Handle
-from berth.model.lifecycle import FINISHED, LIVE
+from berth.model.lifecycle import FINAL, FINISHED, LIVE
 from berth.model.seen import Life
 
 PENDING_LIMIT_S = 5.0
@@ -65,7 +65,7 @@ def _out_of_sight(task: Task, situation: Situation) -> bool:
 def _removed(slot: Slot, situation: Situation) -> bool:
     """A person removed the slot's object: Berth had one, the engine proves that it is gone, Berth did not ask."""
     had_one = situation.capabilities.slot_objects and slot.task.object_id and slot.task.state not in FINISHED
-    known = slot.task.stop_for in ("cancelled", "removed-on-engine", "scale")
+    known = slot.task.stop_for in FINAL
     return bool(had_one and slot.object is None and slot.absent and not known)
 
 

@@ -4,12 +4,11 @@ from berth.core import actions as act
 from berth.core.situation import Situation
 from berth.core.slots import Slot
 from berth.model.launch import Handle
+from berth.model.lifecycle import FINAL
 
 AGAIN_S = 15.0
 DOCKER_GRACE_S = 10.0
 """What still runs so long after its stop and its grace (Docker's own, where none is given) is stopped again."""
-FINAL = ("cancelled", "scale", "removed-on-engine")
-"""Reasons after which the slot does not run again: its object is not needed any more."""
 
 
 def stop(slot: Slot, handle: Handle, situation: Situation) -> act.Stop:

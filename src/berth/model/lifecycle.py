@@ -68,6 +68,8 @@ LIVE: frozenset[TaskState] = frozenset({"starting", "running", "stopping", "unkn
 OCCUPYING: frozenset[TaskState] = LIVE | {"restarting"}
 """States in which the task holds its node's CPU and memory, and its cards."""
 QUEUED: frozenset[TaskState] = frozenset({"waiting", "prepared"})
+FINAL: frozenset[StopFor] = frozenset({"cancelled", "scale", "removed-on-engine"})
+"""Reasons to stop after which the slot does not run again: its object is not needed any more."""
 FINISHED: frozenset[TaskState] = frozenset({"ended", "failed"})
 
 

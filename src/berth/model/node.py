@@ -16,6 +16,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     engine without node labels. `written` are the `gpu.*` labels that Berth wrote, `before` what a person had
     written under the same keys. `taken` maps a card to the other's
     service that was counted as using it at adoption. `withheld` are label writes that would kill somebody's task.
+    `flag` is what its agent says against its cards; `mistrust` what a container there saw instead of its own cards.
     `seen_at` is when the engine or agent last answered for it (seconds, server's clock).
     """
 
@@ -50,6 +51,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     withheld: tuple[str, ...] = ()
     labels_permitted: bool = False
     flag: str = ""
+    mistrust: str = ""
 
     @property
     def state(self) -> NodeState:
@@ -63,6 +65,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.drain or not self.available:
             return "draining"
         return "ready"
+
+    @property
+    def complaint(self) -> str:
+        """What stands against its cards, in words; "" when all is well."""
+        return "; ".join(text for text in (self.mistrust and f"wrong cards: {self.mistrust}", self.flag) if text)
 
     @property
     def all_labels(self) -> dict[str, str]:

@@ -127,9 +127,9 @@ async def drain(
 
 
 async def undrain(control: Control, actor: Actor, name: str) -> Node:
-    """Let the node take work again; a flag that was raised on it is taken as seen."""
+    """Let the node take work again; what stood against its cards is taken as seen."""
     must_be_admin(actor, "undrain a node")
-    return await _put(control, actor, name, "undrained", drain="", drain_grace_s=None, flag="")
+    return await _put(control, actor, name, "undrained", drain="", drain_grace_s=None, flag="", mistrust="")
 
 
 async def fence(control: Control, actor: Actor, name: str, reason: str) -> Node:
