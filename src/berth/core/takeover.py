@@ -92,15 +92,13 @@ class _Table:
         need, node = needed(shape, mask), stand.node.name
         matching = [stand.view.cards[at] for at in positions(mask)]
         if len(matching) < need:
-            self._wrong(
-                wish, node, f"the file asks for {need} card{'s' * (need > 1)} that match, {node} has {len(matching)}"
-            )
+            cards = f"{need} matching card{'s' * (need > 1)}"
+            self._wrong(wish, node, f"the file asks for {cards}, and {node} has {len(matching)}")
             return None
         mine = [seen for seen in matching if not wish.service.cards or names_card(wish.service, seen.card)]
         if len(mine) < need:
-            self._wrong(
-                wish, node, f"it uses card {', '.join(wish.service.cards)}, which is not what the file asks for"
-            )
+            used = ", ".join(wish.service.cards)
+            self._wrong(wish, node, f"it uses the cards named {used}, which is not what the file asks for")
             return None
         whole = [seen.card for seen in mine if seen.room.milli == WHOLE]
         left = [card.uuid for card in whole if not self._elses(wish, card, stand)]
