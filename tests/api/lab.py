@@ -19,6 +19,7 @@ from berth.model.job import Attempt
 from berth.model.token import Role
 from berth.ports import Engine, LogStore
 from berth.store import make_logs, make_store
+from berth.vault import AesVault
 from tests import build
 
 
@@ -75,6 +76,7 @@ async def lab(
         cast(LogStore, make_logs(folder / "logs")),
         Settings(cluster_id="c1", engine="simulated"),
     )
+    control.vault = AesVault(bytes(32))
     secrets = {}
     roles: tuple[tuple[str, Role, str], ...] = (
         ("admin", "admin", ""),

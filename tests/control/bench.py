@@ -22,6 +22,7 @@ from berth.model.spec import Request, Restart, TaskSpec
 from berth.model.token import Actor
 from berth.ports import Store
 from berth.store.logs_memory import MemoryLogs
+from berth.vault import AesVault
 from berth.vendors import detect, table
 
 ADMIN = Actor(name="admin", role="admin")
@@ -60,6 +61,7 @@ class Bench:
         settings = Settings(cluster_id=cluster, engine="simulated")
         self.control = Control(Cluster(store.load()), store, engine, clock, MemoryLogs(), settings)
         self.control.vendors = table()
+        self.control.vault = AesVault(bytes(32))
         self.loop = Loop(self.control, print)
         self.released: Counter[str] = Counter()
 

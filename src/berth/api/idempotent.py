@@ -1,7 +1,6 @@
 """A POST that is repeated under one Idempotency-Key happens once: its answer is kept with it, and given again."""
 
 import asyncio
-import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from berth.api.answers import JSON, KeyReused, Receive, Scope, Send, send_json
 from berth.control.context import Control
 from berth.model.change import Remember
 from berth.model.errors import BadInput
+from berth.model.stored import Content
 
 LONGEST_KEY = 255
 SECRETS_KEPT = 100
@@ -50,7 +50,7 @@ class Idempotent:
             text = f"an Idempotency-Key has at most {LONGEST_KEY} characters; this one has {len(key)}."
             raise BadInput.of("key-too-long", text, "Use a random word per request", field="Idempotency-Key")
         body = await _whole(receive)
-        mark, name = _mark(scope, body), f"{scope['actor'].token}:{key}"
+        mark, name = self._mark(scope, body), f"{scope['actor'].token}:{key}"
         while (other := self._under_way.get(name)) is not None:
             await other.wait()
         done = self._under_way[name] = asyncio.Event()
@@ -60,6 +60,12 @@ class Idempotent:
         finally:
             del self._under_way[name]
             done.set()
+
+    def _mark(self, scope: Scope, body: bytes) -> str:
+        """Stands for all that the request asks for; keyed, since a body may hold a secret that could be guessed."""
+        parts = (scope["method"].encode(), scope["path"].encode(), scope["query_string"], body)
+        asked = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return self._control.vault.digest(Content(asked))
 
     async def _again(self, name: str, mark: str, send: Send) -> bool:
         """Give the kept answer again, if there is one."""
@@ -138,11 +144,3 @@ def _replay(body: bytes) -> Receive:
         return next(messages, {"type": "http.disconnect"})
 
     return receive
-
-
-def _mark(scope: Scope, body: bytes) -> str:
-    """Stands for all that the request asks for."""
-    asked = hashlib.sha256()
-    for part in (scope["method"].encode(), scope["path"].encode(), scope["query_string"], body):
-        asked.update(len(part).to_bytes(8, "big") + part)
-    return asked.hexdigest()
