@@ -13,9 +13,11 @@ from berth.control.agents import Agents
 from berth.control.commands.tokens import make_token
 from berth.control.context import Control, Settings
 from berth.control.mirror.cluster import Cluster
+from berth.engines.simulated import SimulatedEngine
 from berth.main.clock import SystemClock
 from berth.model.change import Change, PutAttempt, PutCard, PutJob, PutNode, PutTask, PutToken, Take
 from berth.model.job import Attempt
+from berth.model.simulate import parse_simulate
 from berth.model.token import Role
 from berth.ports import Engine, LogStore
 from berth.store import make_logs, make_store
@@ -71,7 +73,7 @@ async def lab(
     control = Control(
         Cluster(kept.load()),
         kept,
-        cast(Engine, engine),
+        engine or SimulatedEngine(parse_simulate("gpu-1=A100-SXM4-80GB:2"), SystemClock()),
         SystemClock(),
         cast(LogStore, make_logs(folder / "logs")),
         Settings(cluster_id="c1", engine="simulated"),

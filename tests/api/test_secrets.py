@@ -4,9 +4,6 @@ import base64
 from pathlib import Path
 from typing import Any
 
-from berth.engines.simulated import SimulatedEngine
-from berth.main.clock import SystemClock
-from berth.model.simulate import parse_simulate
 from berth.model.spec import FileRef, TaskSpec
 from tests.api.lab import lab, node_with, running
 
@@ -18,18 +15,13 @@ def body(name: str, text: str = SECRET) -> dict[str, str]:
     return {"name": name, "data": base64.b64encode(text.encode()).decode()}
 
 
-def engine() -> SimulatedEngine:
-    """An engine without a store of its own."""
-    return SimulatedEngine(parse_simulate("gpu-1=A100-SXM4-80GB:2"), SystemClock())
-
-
 def codes(answer: tuple[int, Any, Any]) -> tuple[int, list[str]]:
     """Status and codes of a refusal."""
     return answer[0], [error["code"] for error in answer[1]["errors"]]
 
 
 async def test_a_secret_goes_in_and_never_comes_out(tmp_path: Path) -> None:
-    async with lab(tmp_path, engine=engine()) as server:
+    async with lab(tmp_path) as server:
         status, made, _ = await server.call("POST", "/v1/secrets", "user", json=body("key"))
         assert status == 201
         assert (made["name"], made["user"], made["used_by"]) == ("key", "user", [])
@@ -45,7 +37,7 @@ async def test_a_secret_goes_in_and_never_comes_out(tmp_path: Path) -> None:
 
 async def test_only_the_owner_or_an_admin_removes_one_and_only_while_it_is_not_used(tmp_path: Path) -> None:
     spec = TaskSpec(image="x", secrets=(FileRef(source="key", target="key"),))
-    async with lab(tmp_path, [*node_with(), *running(spec=spec)], engine=engine()) as server:
+    async with lab(tmp_path, [*node_with(), *running(spec=spec)]) as server:
         await server.call("POST", "/v1/secrets", "admin", json=body("key"))
         assert codes(await server.call("DELETE", "/v1/secrets/key", "user")) == (403, ["not-yours"])
         assert codes(await server.call("DELETE", "/v1/secrets/key")) == (403, ["file-in-use"])
@@ -53,7 +45,7 @@ async def test_only_the_owner_or_an_admin_removes_one_and_only_while_it_is_not_u
 
 
 async def test_wrong_names_sizes_and_repeats(tmp_path: Path) -> None:
-    async with lab(tmp_path, engine=engine()) as server:
+    async with lab(tmp_path) as server:
         for wrong, code in ((body("a b"), "file-name"), (body("a" * 65), "file-name"), (body("a", ""), "file-size")):
             assert codes(await server.call("POST", "/v1/secrets", json=wrong)) == (422, [code])
         headers = {"Idempotency-Key": "k1"}

@@ -121,7 +121,7 @@ async def test_a_stack_is_parsed_by_the_server_which_says_what_it_must_see(tmp_p
     text = "services:\n  web:\n    image: busybox:${TAG}\n    gpus: 1\n"
     async with lab(tmp_path, node_with()) as api:
         status, value, _ = await _plan_stack(api, text)
-        assert (status, value) == (200, {"needs": {"files": [], "variables": ["TAG"]}})
+        assert (status, value) == (200, {"needs": {"files": [], "variables": ["TAG"], "contents": []}})
         status, value, _ = await _plan_stack(api, "services:\n  web:\n    image: a\n    gpuz: 1\n")
         assert (status, value["errors"][0]["file"], value["errors"][0]["line"]) == (422, "stack.yml", 4)
 
