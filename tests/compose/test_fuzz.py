@@ -1,44 +1,29 @@
 """Whatever is done to a file, the answer is a draft or problems with codes and places: never a traceback."""
 
 import random
+import time
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from berth.compose import decode_jobs, draft_job, load_job, load_stack
+from berth.compose import decode_jobs, draft_job, read_job, read_stack
 from berth.compose.template import BadTemplate, substitute
 from berth.model.codes import CODES
 from berth.model.draft import Bundle, SourceFile
-from berth.model.errors import BerthError
+from berth.model.errors import BerthError, settle
+from tests.compose.damage import SEEDS, damaged
 from tests.compose.loading import FACTS, load
-from tests.effort import examples
+from tests.effort import WHOLE, examples
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-SEEDS = [path.read_bytes() for path in sorted(EXAMPLES.glob("*.yml"))]
-PIECES = [
-    b"\t", b"\n", b": ", b"- ", b"[", b"]", b"{", b"}", b"'", b'"', b"&a ", b"*a", b"<<: ", b"|\n", b"!!int ", b"~",
-    b"-1", b"0.5", b"true", b"null", b"$X", b"${X:-", b"}", b"$$", b"\x00", b"\xff",
-    b"\xef\xbb\xbf", b"---\n", b"...", b"# ",
-    b"deploy:", b"services:", b"gpus: all", b"count: ", b"  ", b"9" * 30, b"1e400", b".inf", b"x-berth:", b"devices:",
-    b"? ",
-]  # fmt: skip
+FILES = 10_000 if WHOLE else 300
+MOST_SECONDS, MOST_MB = 2.0, 300.0
 MANY = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def mutated(seed: bytes, choice: random.Random) -> bytes:
-    data = bytearray(seed)
-    for _ in range(choice.randint(1, 6)):
-        at = choice.randrange(len(data) + 1)
-        span = choice.choice([0, 0, 1, 3, 20])
-        insert = choice.choice([*PIECES, bytes(data[at : at + 30]), bytes([choice.randrange(256)]), b""])
-        data[at : at + span] = insert
-    return bytes(data)
-
-
 def checked(problems: tuple[object, ...]) -> None:
-    assert problems
     for problem in problems:
         code, message = problem.code, problem.message  # type: ignore[attr-defined]
         assert code in CODES
@@ -46,27 +31,66 @@ def checked(problems: tuple[object, ...]) -> None:
         assert msgspec.json.encode(problem)
 
 
-@MANY
-@given(st.sampled_from(SEEDS), st.randoms(use_true_random=False))
-def test_a_damaged_file_gives_problems_or_drafts(seed: bytes, choice: random.Random) -> None:
-    data = mutated(seed, choice)
+def answered(data: bytes, lint: bool) -> None:
+    """The server's answer to a file, as a stack and as a job: drafts, or problems."""
+    given: dict[str, object] = {}
     try:
-        bundle = Bundle(files=(SourceFile("f.yml", data),))
         for _ in range(3):
-            loaded = load_stack(bundle, "st", FACTS)
+            loaded = read_stack(Bundle(files=(SourceFile("f.yml", data),), directory="/d", **given), "st", FACTS, lint)
             needs = loaded.needs
-            bundle = msgspec.structs.replace(
-                bundle,
-                variables=bundle.variables | dict.fromkeys(needs.variables, "1"),
-                extra=bundle.extra | {path: SourceFile(path, b"A=1\nB\n") for path in needs.files},
-            )
+            given = {
+                "variables": {**given.get("variables", {}), **dict.fromkeys(needs.variables, "1")},  # type: ignore[dict-item]
+                "extra": {path: SourceFile(path, b"A=1\nB\n") for path in needs.files},
+                "contents": {path: SourceFile(path, b"x") for path in needs.contents},
+            }
         assert msgspec.json.encode([draft.spec for draft in loaded.drafts])
+        told = (*loaded.problems, *loaded.refusals, *loaded.warnings)
+        settle(loaded.problems, loaded.refusals)
     except BerthError as error:
-        checked(error.problems)
+        told = error.problems
+    checked(told)
     try:
-        assert msgspec.json.encode(load_job(data, "f.yml", FACTS).spec)
+        draft = read_job(data, "f.yml", FACTS, lint)
+        checked((*draft.problems, *draft.refusals, *draft.warnings))
+        assert msgspec.json.encode(draft.spec)
     except BerthError as error:
         checked(error.problems)
+
+
+class Measured:
+    """How long one file took (CPU seconds), and how far this process's memory grew meanwhile (MB)."""
+
+    seconds = memory = 0.0
+
+    def __enter__(self) -> "Measured":
+        Path("/proc/self/clear_refs").write_text("5")
+        self._before = _peak_mb()
+        self._began = time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.process_time() - self._began
+        self.memory = _peak_mb() - self._before
+
+
+def _peak_mb() -> float:
+    """The peak of resident memory since it was reset: Linux's VmHWM."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1000
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is read as Linux tells it")
+@pytest.mark.timeout(900)
+@settings(max_examples=FILES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.sampled_from(SEEDS), st.integers(0, 2**63), st.booleans())
+def test_a_damaged_file_gives_drafts_or_problems_soon_and_in_little_memory(
+    seed: bytes, number: int, lint: bool
+) -> None:
+    data = damaged(seed, random.Random(number))
+    with Measured() as measured:
+        answered(data, lint)
+    assert measured.seconds < MOST_SECONDS
+    assert measured.memory < MOST_MB
 
 
 KEYS = st.sampled_from(
