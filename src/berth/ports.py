@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from berth.model.capabilities import Capabilities as Capabilities
 from berth.model.card import Card, Room, Share
 from berth.model.card import Use as Use
 from berth.model.change import Batch
@@ -169,35 +170,11 @@ class LogStore(Protocol):
         ...
 
 
-class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine can do; control asks these, never the engine's name.
-
-    `slot_objects`: a slot has an object of its own that exists before the run (prepare) and whose removal by a
-    person is a cancel. `native`: the engine places services without cards itself. `node_labels`: nodes carry
-    labels that Berth may write. `many_nodes`: more than one node.
-    `shm`: shm_size can be set. `hints_all`: `changes` tells of every start and
-    end, so that looking unasked is only a backstop. `images`: what runs comes from images that registries keep.
-    `ingress`: a port can be published for the whole engine, not only on the node of a task.
-    `container_keys`: it runs containers of one host, which take what services cannot: ipc, tmpfs, image mounts.
-    """
-
-    slot_objects: bool = False
-    native: bool = False
-    node_labels: bool = False
-    many_nodes: bool = False
-    shm: bool = True
-    hints_all: bool = False
-    images: bool = False
-    ingress: bool = False
-    container_keys: bool = False
-
-
 class EngineIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Which engine this is: `id` is the Swarm's or daemon's own id; `warnings` are sentences for a person."""
 
     id: str
     version: str
-    api_version: str
     warnings: tuple[str, ...] = ()
 
 

@@ -78,7 +78,7 @@ async def test_its_nodes_are_seen_with_what_they_have(desk: Desk) -> None:
     seen = await desk.look()
     assert seen.ended >= seen.began > 0
     assert sorted(node.hostname for node in seen.nodes)[0] == "gpu-1"
-    assert (len(seen.nodes) > 1) == desk.engine.capabilities.many_nodes
+    assert seen.nodes
     for node in seen.nodes:
         assert node.up
         assert node.available

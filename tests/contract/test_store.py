@@ -14,7 +14,6 @@ from berth.model.change import (
     DropFile,
     DropNode,
     DropStack,
-    DropTask,
     DropToken,
     Give,
     Note,
@@ -156,12 +155,6 @@ class StoreContract:
         closed = attempt("j1.2", 2, exit_code=137, reason="oom", ended_at=3.5)
         kept(store, (PutAttempt(closed),))
         assert store.attempts("j1") == [attempt("j1.2", 1), closed, attempt("j1.10", 1)]
-
-    def test_an_attempt_outlives_its_dropped_slot(self, store: Store) -> None:
-        one = Attempt(task="j1.2", attempt=1, node="n", cards=())
-        kept(store, submitted("j1", slots=2), (PutAttempt(one), DropTask("j1.2")))
-        assert [task.id for task in store.load().tasks] == ["j1.1"]
-        assert store.attempts("j1") == [one]
 
     # versions
 
@@ -334,14 +327,13 @@ class StoreContract:
         assert grants(store) == {("j1.1", two.uuid, 1000, 81920)}
         assert rooms(store) == {two.uuid: Room(0, 0)}
 
-    def test_what_is_held_or_holds_cannot_be_dropped(self, store: Store) -> None:
+    def test_a_card_that_is_held_cannot_be_dropped(self, store: Store) -> None:
         card = build.card()
         kept(store, (PutCard(card),), (*submitted("j1"), Take("j1.1", build.whole(card))))
         assert isinstance(refused(store, (DropCard(card.uuid),)), Stale)
-        assert isinstance(refused(store, (DropTask("j1.1"),)), Stale)
-        kept(store, (Give("j1.1"), DropTask("j1.1"), DropCard(card.uuid)))
-        assert (store.load().cards, store.load().tasks) == ([], [])
-        kept(store, (DropCard(card.uuid), DropTask("j1.1")))
+        kept(store, (Give("j1.1"), DropCard(card.uuid)))
+        assert store.load().cards == []
+        kept(store, (DropCard(card.uuid),))
 
     # events, answers, facts
 

@@ -12,7 +12,6 @@ from berth.model.change import (
     Batch,
     Change,
     DropCard,
-    DropTask,
     Give,
     Note,
     PutAttempt,
@@ -41,7 +40,6 @@ SHARES = st.builds(Share, UUIDS, st.sampled_from([0, 250, 500, 1000]), st.sample
 CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(lambda job, v, was: PutJob(build.job(job, version=v), was), JOBS, VERSIONS, WAS),
     st.builds(lambda job, slot, v, was: PutTask(build.task(job, slot, version=v), was), JOBS, SLOTS, VERSIONS, WAS),
-    st.builds(DropTask, TASKS),
     st.builds(PutCard, CARDS),
     st.builds(RenameCard, UUIDS, CARDS),
     st.builds(DropCard, UUIDS),

@@ -13,7 +13,7 @@ from berth.model.node import Node
 from berth.model.snapshot import NodeView
 from berth.model.spec import Request
 from tests.build import card, view
-from tests.core.waiting import placed, plan, snap, waits, wants
+from tests.core.waiting import FIFO, placed, plan, snap, waits, wants
 
 ARCH = "arch>=8.0"
 NODE = Node(name="g1", engine="docker")
@@ -113,7 +113,7 @@ def _nodes() -> list[NodeView]:
 def test_a_demanding_image_avoids_the_node_with_the_old_driver_and_why_says_so() -> None:
     demands = demands_of({"NVIDIA_REQUIRE_CUDA": "cuda>=12.4"})
     assert placed(plan(_nodes(), wants("j1", request=Request(gpus=1, image=demands)))) == {"j1": ("zed", (0,))}
-    why = explain(snap(_nodes(), wants("j1", request=Request(gpus=2, image=demands))), "j1.1")
+    why = explain(snap(_nodes(), wants("j1", request=Request(gpus=2, image=demands))), "j1.1", FIFO)
     assert why.never
     refusals = {one.node: [(r.rule, r.message) for r in one.refusals] for one in why.nodes}
     assert refusals["old"] == [

@@ -28,6 +28,7 @@ def asked(job: Job, task: Task, *seen: Any, caps: Capabilities = HOST, **fields:
         cluster=build.CLUSTER,
         now=fields.pop("now", 1000.0),
         stacks=frozenset({"s"}),
+        **fields,
     )
     return diff([(job, task)], situation)
 
@@ -109,6 +110,15 @@ def test_an_end_has_the_reason_that_the_engine_shows(fields: dict[str, Any], rea
     (ended,) = asked(ALONE, build.task(**RUNNING), build.life(state="exited", **fields))
     assert isinstance(ended, act.Ended)
     assert (ended.outcome.reason, ended.outcome.exit_code) == (reason, code)
+
+
+@pytest.mark.parametrize(("told", "reason"), [("oom", "oom"), ("killed", "killed"), ("other", "exit")])
+def test_what_an_agent_saw_of_the_end_counts_where_the_engine_does_not_show_it(told: str, reason: str) -> None:
+    """A Swarm's manager hears of no signal and no lack of memory on its workers."""
+    over = build.life(state="exited", exit_code=137, started_at=1.0, container_id="c1")
+    (ended,) = asked(ALONE, build.task(**RUNNING), over, **({} if told == "other" else {told: {"c1"}}))
+    assert isinstance(ended, act.Ended)
+    assert ended.outcome.reason == reason
 
 
 def test_a_container_that_is_gone_was_killed() -> None:

@@ -7,12 +7,12 @@ from berth.model.node import Node
 from berth.model.plan import Why
 from berth.model.snapshot import Candidate, NodeView
 from tests import build
-from tests.core.waiting import plan, snap, wants
+from tests.core.waiting import FIFO, plan, snap, wants
 
 
 def why(nodes: list[NodeView], *waiting: Candidate) -> Why:
     """The answer about the last one."""
-    return explain(snap(nodes, *waiting), waiting[-1].task)
+    return explain(snap(nodes, *waiting), waiting[-1].task, FIFO)
 
 
 def lines(nodes: list[NodeView], *waiting: Candidate) -> dict[str, list[tuple[str, str]]]:
@@ -153,4 +153,4 @@ def test_counts_and_resources_are_told_with_their_numbers() -> None:
 
 def test_a_task_that_does_not_wait_is_not_explained() -> None:
     with pytest.raises(KeyError):
-        explain(snap([]), "j9.1")
+        explain(snap([]), "j9.1", FIFO)

@@ -226,16 +226,12 @@ async def _lines(body: Any) -> AsyncGenerator[bytes, None]:
 
 def _told(event: DockerEvent, oom: bool) -> Container:
     words = event.actor.attributes
-    attempt, code = words.get(marks.ATTEMPT, ""), words.get("exitCode", "")
     return Container(
         action=cast(Action, event.action),
         task=words[marks.TASK],
-        attempt=int(attempt) if attempt.isdigit() else 0,
+        attempt=marks.attempt_of(words),
         container=event.actor.id,
-        exit_code=int(code) if code.isdigit() else None,
-        signal=words.get("signal", ""),
         oom=oom,
-        at=event.at_ns / 1e9,
     )
 
 

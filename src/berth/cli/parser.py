@@ -7,9 +7,6 @@ from typing import NoReturn
 from berth.cli.verb import Verb
 from berth.client.errors import ClientError, ErrorBody, failure
 
-GLOBAL = {"--server": "server", "--token-file": "token_file", "--ca": "ca"}
-"""Flags with a value that may stand before the verb, too."""
-
 
 class Parser(argparse.ArgumentParser):
     """Raises ClientError instead of ending the process; its usage names the verb's own flags, the first `own`."""

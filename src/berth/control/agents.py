@@ -29,7 +29,6 @@ from berth.ports import AgentPeer
 
 LEASE_S = 15.0
 HELLO_S = 10.0
-KILLED_KEPT = 1000
 
 
 class Agents:
@@ -161,9 +160,9 @@ class Agents:
         task = self.control.cluster.task(message.task)
         asked = task is None or task.attempt != message.attempt or task.state != "running"
         if message.action in ("kill", "stop") and not asked:
-            self.control.killed[message.container] = None
-            while len(self.control.killed) > KILLED_KEPT:
-                del self.control.killed[next(iter(self.control.killed))]
+            self.control.killed.keep(message.container)
+        if message.oom:
+            self.control.oom.keep(message.container)
         self.control.wake("observe")
 
     def _foreign(self, name: str, uses: tuple[ForeignUse, ...]) -> None:

@@ -12,11 +12,16 @@ from berth.control.keeper import LogKeeper
 from berth.control.mirror.cluster import Cluster
 from berth.control.views import Views
 from berth.control.writer import Writer
+from berth.core.policies import load
+from berth.model.bounded import Bounded
 from berth.model.card import Use
 from berth.model.change import Batch, Note
 from berth.model.event import Event
 from berth.model.seen import Observed, SlotObject
 from berth.ports import Clock, Engine, LogStore, Store, Vault, Vendor
+
+POLICY = "fifo"
+"""By which policy who waits is served, whoever asks: the decision, a plan, why."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,11 +35,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Control:
     """One server's state and doors. `wake(kind)` runs a controller soon; `listen` hears of every commit.
 
-    `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory
-    only. `coming_names` are the engine names of jobs whose commit is under way. `agent_foreign` are the reasons
-    that agents give for cards that others use, `killed` the containers that a person was seen to signal.
-    `host_groups` are this host's gids by group name. `decisions` counts passes of the decision since the start,
-    `decisions_s` the seconds that they took.
+    `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
+    `coming_names` are the engine names of jobs whose commit is under way. `agent_foreign` are the reasons that agents
+    give for cards that others use, `killed` the containers that a person was seen to signal, `oom` those that the
+    kernel ended for want of memory. `host_groups` are this host's gids by group name. `decisions` counts passes of the
+    decision since the start, `decisions_s` the seconds that they took.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class Control:
         self.keeper = LogKeeper(cluster, engine, logs, clock, self._gathered)
         self.views = Views(cluster)
         self.images = Images(engine, clock)
+        self.policy = load(POLICY)
         self.vendors: Mapping[str, Vendor] = {}
         self.vault: Vault
         self.look: Observed | None = None
@@ -61,7 +67,7 @@ class Control:
         self._deploying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.host_groups: dict[str, int] = {}
         self.uses: dict[str, Use] = {}
-        self.killed: dict[str, None] = {}
+        self.killed, self.oom = Bounded(), Bounded()
         self.agent_foreign: dict[str, str] = {}
         self.decisions = 0
         self.decisions_s = 0.0

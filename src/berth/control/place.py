@@ -5,7 +5,6 @@ import asyncio
 from berth.control.bind import start_task
 from berth.control.context import Control
 from berth.core.decide import Memo, decide
-from berth.core.policies import load
 from berth.model.card import Share
 from berth.model.change import Batch, DoubleGrant, Note, PutAttempt, PutTask, Stale, Take
 from berth.model.job import Attempt, Task
@@ -19,11 +18,10 @@ class Placer:
     def __init__(self, control: Control) -> None:
         self.control = control
         self.memo = Memo()
-        self.policy = load("fifo")
 
     def plan(self) -> Plan:
         """What would be decided now."""
-        return decide(self.control.views.snapshot(self.control.clock.now()), self.policy, self.memo)
+        return decide(self.control.views.snapshot(self.control.clock.now()), self.control.policy, self.memo)
 
     async def run(self) -> None:
         """One pass: decide, commit the grants, remember why the others wait."""

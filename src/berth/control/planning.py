@@ -8,7 +8,6 @@ import msgspec
 from berth.control.context import Control
 from berth.control.views import candidate
 from berth.core.decide import decide
-from berth.core.policies import load
 from berth.model.job import Job, Task
 from berth.model.lifecycle import OCCUPYING
 from berth.model.plan import JobPlan, Place, PlanReport, TaskPlan, Wait
@@ -63,7 +62,7 @@ def _decided(control: Control, extra: list[Candidate]) -> tuple[dict[str, Place]
     snapshot = control.views.snapshot(control.clock.now())
     mine = {one.task for one in extra}
     waiting = sorted((*(c for c in snapshot.waiting if c.task not in mine), *extra), key=lambda one: one.rank)
-    decided = decide(msgspec.structs.replace(snapshot, waiting=tuple(waiting)), load("fifo"))
+    decided = decide(msgspec.structs.replace(snapshot, waiting=tuple(waiting)), control.policy)
     return {place.task: place for place in decided.places}, {wait.task: wait for wait in decided.waits}
 
 

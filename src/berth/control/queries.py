@@ -67,7 +67,7 @@ async def why(control: Control, job_id: str) -> Why:
     tasks = await tasks_of(control, job)
     waiting = [task for task in tasks if task.state in QUEUED or task.wants_replace]
     if waiting and not job.cancelled:
-        answer = explain(control.views.snapshot(control.clock.now()), waiting[0].id)
+        answer = explain(control.views.snapshot(control.clock.now()), waiting[0].id, control.policy)
         if control.engine_trouble:
             text = f"{answer.message} The engine's last complaint: {control.engine_trouble}"
             return msgspec.structs.replace(answer, message=text)

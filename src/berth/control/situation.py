@@ -17,4 +17,5 @@ def situation_of(control: Control, look: Observed) -> Situation:
         superseded=control.cluster.work.services.superseded(),
         now=control.clock.now(),
         killed=control.killed,
+        oom=control.oom,
     )

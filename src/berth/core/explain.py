@@ -3,7 +3,6 @@
 from berth.core.decide import Pass, decide
 from berth.core.fit import hindrances
 from berth.core.order import Policy
-from berth.core.policies import load
 from berth.core.reasons import blocked, told
 from berth.core.refusals import refusal
 from berth.core.stand import Memo
@@ -11,13 +10,13 @@ from berth.model.plan import NodeRefusals, Place, Refusal, Wait, Why
 from berth.model.snapshot import Candidate, Snapshot
 
 
-def explain(snapshot: Snapshot, task: str, policy: Policy | None = None, memo: Memo | None = None) -> Why:
+def explain(snapshot: Snapshot, task: str, policy: Policy, memo: Memo | None = None) -> Why:
     """The whole answer about a waiting task, never contradicting what `decide` says of the same snapshot.
 
     Raises KeyError when the task does not wait in the snapshot. `expected_start` is None: a snapshot tells nothing
     of when running work ends.
     """
-    policy, memo = policy or load("fifo"), memo or Memo()
+    memo = memo or Memo()
     candidate = {one.task: one for one in snapshot.waiting}[task]
     plan = decide(snapshot, policy, memo)
     starting = tuple(place.task for place in plan.places)

@@ -37,7 +37,7 @@ def _end_reason(life: Life, task: Task, situation: Situation) -> EndReason:
     node = situation.nodes.get(task.node)
     if task.state == "unknown" or (node is not None and not node.available and not task.stop_for):
         return "node-lost"
-    if life.oom:
+    if life.oom or life.container_id in situation.oom:
         return "oom"
     if life.health == "unhealthy":
         return "unhealthy"

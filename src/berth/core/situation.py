@@ -5,15 +5,16 @@ from collections.abc import Container, Mapping
 import msgspec
 
 from berth.model import marks
+from berth.model.capabilities import Capabilities
 from berth.model.node import Node
 from berth.model.seen import Life, Observed, SlotObject
-from berth.ports import Capabilities
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """`settled[key]`: monotonic seconds of the last engine call for a task, a native job or a stack (infinity while
-    one is under way); an absence in a look that began earlier proves nothing. `killed` are containers
-    that an agent saw a person signal; `stacks` exist; `superseded` are ended jobs whose service has a later job.
+    one is under way); an absence in a look that began earlier proves nothing. `killed` are containers that an
+    agent saw a person signal, `oom` those that it saw the kernel end for want of memory. `stacks` exist; `superseded`
+    are ended jobs whose service has a later job.
     """
 
     observed: Observed
@@ -25,6 +26,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     stacks: frozenset[str] = frozenset()
     superseded: frozenset[str] = frozenset()
     killed: Container[str] = frozenset()
+    oom: Container[str] = frozenset()
 
     def vouched_off(self, node: str) -> bool:
         """True when a person vouches that nothing runs on this node any more."""

@@ -26,12 +26,6 @@ class PutTask(msgspec.Struct, frozen=True):
     was: int | None = None
 
 
-class DropTask(msgspec.Struct, frozen=True):
-    """Remove a task that never has to be seen again (a slot scaled away); it may hold nothing."""
-
-    id: str
-
-
 class PutAttempt(msgspec.Struct, frozen=True):
     """Insert or replace the record of one attempt."""
 
@@ -140,7 +134,6 @@ class Remember(msgspec.Struct, frozen=True):
 Change: TypeAlias = (
     PutJob
     | PutTask
-    | DropTask
     | PutAttempt
     | PutNode
     | DropNode

@@ -73,4 +73,3 @@ class Snapshot(msgspec.Struct, frozen=True):
     now: float
     nodes: tuple[NodeView, ...]
     waiting: tuple[Candidate, ...]
-    seed: int = 0

@@ -104,19 +104,15 @@ class Foreign(msgspec.Struct, frozen=True, tag_field="kind", tag="foreign"):
 class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="container"):
     """Something happened to a container of Berth's: the engine's event as it came, in order.
 
-    A `kill` names the `signal` that was asked for by anybody (Berth, the engine, or a person with the docker CLI);
-    `die` carries the exit code, and `oom` in it when the kernel had killed it for memory. `at` is the node's own
-    clock in seconds: to show, never to compare with the server's.
+    A `kill` may be anybody's: Berth's, the engine's, or a person's with the docker CLI. `die` has `oom` when the kernel
+    had killed it for want of memory.
     """
 
     action: Action
     task: str
     attempt: int
     container: str
-    exit_code: int | None = None
-    signal: str = ""
     oom: bool = False
-    at: float = 0.0
 
 
 class FoundImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="found-image"):

@@ -13,7 +13,6 @@ from berth.model.change import (
     DropFile,
     DropNode,
     DropStack,
-    DropTask,
     DropToken,
     Give,
     Note,
@@ -102,15 +101,6 @@ class Tables:
             raise Stale(f"task {task.id}: its job is not there")
         journal.put(self.tasks, task.id, task)
         journal.put(self.slots, task.job, {**self.slots.get(task.job, {}), task.slot: task.id})
-
-    def _drop_task(self, journal: Journal, change: DropTask) -> None:
-        if change.id in self.grants:
-            raise Stale(f"task {change.id} holds cards")
-        task = self.tasks.get(change.id)
-        if task is not None:
-            journal.drop(self.tasks, task.id)
-            left = {slot: one for slot, one in self.slots[task.job].items() if one != task.id}
-            journal.put(self.slots, task.job, left)
 
     def _put_attempt(self, journal: Journal, change: PutAttempt) -> None:
         journal.put(self.attempts, (change.attempt.task, change.attempt.attempt), change.attempt)
@@ -215,7 +205,6 @@ def _drop_inner(journal: Journal, table: dict[str, dict[str, Share]], key: str, 
 _HANDLERS: dict[type[msgspec.Struct], Callable[[Tables, Journal, Any], None]] = {
     PutJob: Tables._put_job,
     PutTask: Tables._put_task,
-    DropTask: Tables._drop_task,
     PutAttempt: Tables._put_attempt,
     PutNode: Tables._put_node,
     DropNode: Tables._drop_node,

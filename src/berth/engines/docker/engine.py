@@ -13,10 +13,11 @@ from berth.dockerapi.events import Ears
 from berth.dockerapi.images import Images
 from berth.engines.docker import placing, records, refusals, wanted
 from berth.engines.docker.chores import Chores
-from berth.engines.docker.look import Bounded, Look, published
+from berth.engines.docker.look import Look, published
 from berth.engines.docker.placing import Placing
 from berth.engines.docker.pulls import Pulls
 from berth.model import marks
+from berth.model.bounded import Bounded
 from berth.model.errors import (
     BerthError,
     EngineConflict,
@@ -80,7 +81,7 @@ class DockerEngine:
         if not self._info.live_restore:
             warnings = (*warnings, refusals.NO_LIVE_RESTORE)
         return EngineIdentity(
-            id=self._info.id, version=version.version, api_version=self._docker.api, warnings=warnings
+            id=self._info.id, version=version.version, warnings=warnings
         )
 
     async def close(self) -> None:

@@ -1,6 +1,5 @@
 """Reads the list of containers into one look; a container is inspected when it is new, changed, or spoken of."""
 
-from collections import OrderedDict
 
 import msgspec
 
@@ -10,27 +9,16 @@ from berth.dockerapi.events import DockerEvent
 from berth.engines.docker import records
 from berth.engines.docker.records import Container, Listed
 from berth.model import marks
+from berth.model.bounded import Bounded
 from berth.model.errors import EngineError, ObjectGone
 from berth.model.seen import Life, Other, SeenPort
 
 RUNNING = ("running", "paused", "restarting")
 ENDING = {"1", "2", "3", "6", "9", "15"}
-REMEMBERED = 10_000
 GHOSTS = 1_000
 _list = msgspec.json.Decoder(list[Listed])
 _container = msgspec.json.Decoder(Container)
 _image = msgspec.json.Decoder(records.Image)
-
-
-class Bounded(OrderedDict[str, None]):
-    """A set that forgets its oldest."""
-
-    def keep(self, key: str) -> None:
-        """Add."""
-        self[key] = None
-        self.move_to_end(key)
-        if len(self) > REMEMBERED:
-            self.popitem(last=False)
 
 
 class Look:

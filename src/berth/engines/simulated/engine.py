@@ -39,7 +39,7 @@ class SimulatedEngine:
     """
 
     name = "simulated"
-    capabilities = Capabilities(slot_objects=True, node_labels=True, many_nodes=True, hints_all=True)
+    capabilities = Capabilities(slot_objects=True, node_labels=True, hints_all=True)
 
     def __init__(self, nodes: Sequence[SimulatedNode], clock: Clock, path: Path | None = None) -> None:
         """Nodes by name (one when there is none); what runs is kept in the file `path`, if one is given."""
@@ -59,7 +59,7 @@ class SimulatedEngine:
         self._state.load(self._clock.now())
         self._open = True
         key = hashlib.sha256("\n".join(self._names).encode()).hexdigest()[:16]
-        return EngineIdentity(id=f"simulated-{key}", version=VERSION, api_version="")
+        return EngineIdentity(id=f"simulated-{key}", version=VERSION)
 
     async def close(self) -> None:
         """Leave; what runs is found again by the next `open` on the same file."""

@@ -41,7 +41,7 @@ class SwarmEngine:
 
     name = "swarm"
     capabilities = Capabilities(
-        slot_objects=True, native=True, node_labels=True, many_nodes=True, shm=True, images=True, ingress=True
+        slot_objects=True, native=True, node_labels=True, images=True, ingress=True
     )
 
     def __init__(self, address: Address, clock: Clock) -> None:
@@ -67,7 +67,7 @@ class SwarmEngine:
         self._ears.open()
         cluster = info.swarm.cluster.id if info.swarm.cluster else ""
         warnings = fitness.open_door(self._docker.address)
-        return EngineIdentity(id=cluster, version=version.version, api_version=self._docker.api, warnings=warnings)
+        return EngineIdentity(id=cluster, version=version.version, warnings=warnings)
 
     async def close(self) -> None:
         """Leave; what runs goes on."""

@@ -229,4 +229,3 @@ class Info(Record, frozen=True):
     name: str = ""
     security_options: list[str] | None = None
     swarm: SwarmInfo = SwarmInfo()
-    live_restore_enabled: bool = False

@@ -1,20 +1,18 @@
 """Remembers a person's kills and the kernel's, for containers of the manager's daemon: only those are heard of."""
 
-from collections import OrderedDict
-
 from berth.dockerapi.events import DockerEvent
 from berth.model import marks
+from berth.model.bounded import Bounded
 
 ENDING = {"1", "2", "3", "6", "9", "15"}
-REMEMBERED = 10_000
 
 
 class Signals:
     """Containers by id. Swarm's own kills are told apart by the task's last state ("shutdown"), in `look`."""
 
     def __init__(self) -> None:
-        self._killed: OrderedDict[str, None] = OrderedDict()
-        self._oom: OrderedDict[str, None] = OrderedDict()
+        self._killed = Bounded()
+        self._oom = Bounded()
         self.heard = 0
 
     def hear(self, event: DockerEvent | None) -> None:
@@ -34,8 +32,6 @@ class Signals:
         """True when the kernel ended one of its processes for want of memory."""
         return container in self._oom
 
-    def _keep(self, where: OrderedDict[str, None], container: str) -> None:
-        where[container] = None
+    def _keep(self, where: Bounded, container: str) -> None:
+        where.keep(container)
         self.heard += 1
-        if len(where) > REMEMBERED:
-            where.popitem(last=False)

@@ -19,7 +19,6 @@ from berth.model.change import (
     DropFile,
     DropNode,
     DropStack,
-    DropTask,
     DropToken,
     Give,
     Note,
@@ -100,13 +99,6 @@ class Unit:
                 self.flush()
             self._owners.add(change.task.job)
         _gather(self._tasks, change.task, change.was)
-
-    def drop_task(self, change: DropTask) -> None:
-        self.flush()
-        try:
-            self._conn.execute(delete(schema.tasks).where(schema.tasks.c.id == change.id))
-        except IntegrityError as error:
-            raise Stale(f"task {change.id} holds cards") from error
 
     def put_attempt(self, change: PutAttempt) -> None:
         self._attempts[change.attempt.task, change.attempt.attempt] = change.attempt
@@ -219,7 +211,6 @@ _REPLACE = {
 _HANDLERS: dict[type[msgspec.Struct], Callable[[Unit, Any], None]] = {
     PutJob: Unit.put_job,
     PutTask: Unit.put_task,
-    DropTask: Unit.drop_task,
     PutAttempt: Unit.put_attempt,
     PutNode: Unit.put_node,
     DropNode: Unit.drop_node,
