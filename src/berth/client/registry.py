@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from berth.model.image import registry_of
+
 HUB = "https://index.docker.io/v1/"
 """Under this key Docker keeps the login of Docker Hub."""
 HELPER_S = 10.0
@@ -33,12 +35,6 @@ def credentials(images: Iterable[str], environ: Mapping[str, str]) -> Found:
         if login:
             found.auth[registry] = _header(login)
     return found
-
-
-def registry_of(image: str) -> str:
-    """The registry of an image's name, as Docker reads it: "docker.io" when none is written."""
-    first, slash, _ = image.partition("/")
-    return first if slash and (any(ch in first for ch in ".:") or first == "localhost") else "docker.io"
 
 
 def known_registries(environ: Mapping[str, str]) -> list[str]:

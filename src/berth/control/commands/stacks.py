@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from berth.client.registry import registry_of
 from berth.control import pullable
 from berth.control.admit import check, make_job
 from berth.control.amend import commit_whole
@@ -23,6 +22,7 @@ from berth.control.rollout import aimed, told, towards
 from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Refused
+from berth.model.image import registry_of
 from berth.model.job import Job, Network, Stack, Volume
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
 from berth.model.token import Actor
