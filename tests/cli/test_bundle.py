@@ -47,6 +47,18 @@ def test_what_the_files_do_not_name_never_travels(tmp_path: Path, needs: dict[st
     assert caught.value.problems[0]["code"] == "not-named"
 
 
+def test_contents_of_secrets_travel_when_they_are_named_and_name_nothing_themselves(tmp_path: Path) -> None:
+    (tmp_path / "pw").write_bytes(b"\xff SECRET_NAME other.txt")
+    bundle = Bundle([_stack(tmp_path, "secrets: {a: {file: ./pw}, b: {file: gone}}")], {"SECRET_NAME": "s"})
+    bundle.add({"contents": ["./pw", "gone"]})
+    assert base64.b64decode(bundle.body["contents"]["./pw"]["data"]) == b"\xff SECRET_NAME other.txt"
+    assert bundle.body["contents"]["gone"] is None
+    for needs in ({"variables": ["SECRET_NAME"]}, {"contents": ["other.txt"]}, {"files": ["other.txt"]}):
+        with pytest.raises(ClientError) as caught:
+            bundle.add(needs)
+        assert caught.value.problems[0]["code"] == "not-named"
+
+
 def test_a_server_that_asks_in_circles_is_left(tmp_path: Path) -> None:
     bundle = Bundle([_stack(tmp_path)], {})
     bundle.add({"variables": ["WHO"]})
