@@ -7,6 +7,7 @@ import pytest
 
 from tests.acceptance.berth import stays, until
 from tests.acceptance.carded import LOOK, Carded
+from tests.acceptance.refused import gpu
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
@@ -199,3 +200,14 @@ def test_a_flagged_node_gets_no_more_cards_until_a_person_has_mended_it(wrong_ma
     carded.mend()
     carded.running(second)
     assert carded.seen(second) == carded.granted(second)
+
+
+def test_a_count_of_zero_is_a_job_without_cards(carded_docker: Carded) -> None:
+    done = carded_docker.deploy("zero", gpu("{count: 0, capabilities: [gpu]}"))
+    assert done.returncode == 0, done.stderr
+    try:
+        carded_docker.running("zero_s")
+        assert carded_docker.variable("zero_s", "NVIDIA_VISIBLE_DEVICES") == "void"
+        assert carded_docker.berth.free() == 2
+    finally:
+        carded_docker.clean()

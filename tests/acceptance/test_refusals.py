@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.acceptance import refused
+from tests.acceptance import refused, refused_jobs
 from tests.acceptance.carded import Carded
 from tests.acceptance.refused import BAD_INPUT, REFUSED, Case
 
@@ -59,16 +59,15 @@ class Watched:
         assert "Traceback" not in text
         return text
 
-    def refuses(self, case: Case) -> str:
-        """Deploy the file of a case, which is refused as its line of the table says."""
+    def refuses(self, case: Case, *words: str) -> None:
+        """Send the file of a case, refused.yml, which is refused as its line of the table says."""
         file = self.folder / "refused.yml"
         file.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
-        text = self.said("stack", "deploy", "-c", "refused.yml", "refused", exit_code=case.exit_code)
+        text = self.said(*words, exit_code=case.exit_code)
         assert text.count("  code: ") == 1, text
         assert f"  code: {case.code} " in text
         assert text.startswith(f"refused.yml:{case.line}:" if case.line else "refused.yml: "), text
         assert case.hint in text.partition("  -> ")[2], text
-        return text
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +106,79 @@ def docker(carded_docker: Carded, docker_jobs: None) -> Iterator[Watched]:
 
 @named([case for case in refused.CASES if case.engine != "docker"])
 def test_a_file_is_refused_on_a_swarm(swarm: Watched, case: Case) -> None:
-    swarm.refuses(case)
+    swarm.refuses(case, "stack", "deploy", "-c", "refused.yml", "refused")
 
 
 @named(ON_DOCKER)
 def test_a_file_is_refused_on_a_docker_host(docker: Watched, case: Case) -> None:
-    docker.refuses(case)
+    docker.refuses(case, "stack", "deploy", "-c", "refused.yml", "refused")
+
+
+@named(refused_jobs.CASES)
+def test_a_job_file_is_refused(swarm: Watched, case: Case) -> None:
+    swarm.refuses(case, "submit", "refused.yml")
+
+
+JOB = """image: bb:1
+gpus: 9
+env: {NV_GPU: 7, TOKEN: hunter2, A: [b]}
+secrets:
+  - nobody_made_it
+volumes: ['/dev/nvidia0:/x']
+time: long
+time: 2h
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--plan",)], ids=["submit", "plan"])
+def test_all_that_is_wrong_in_a_job_file_is_told_in_one_go(swarm: Watched, flags: tuple[str, ...]) -> None:
+    (swarm.folder / "job.yml").write_text(JOB)
+    done = swarm.berth.run("submit", *flags, "job.yml", "--json")
+    assert done.returncode == BAD_INPUT
+    assert [(one["file"], one["line"], one["code"]) for one in json.loads(done.stdout)["errors"]] == [
+        ("job.yml", 2, "too-many-cards"), ("job.yml", 3, "wrong-type"), ("job.yml", 5, "secret-missing"),
+        ("job.yml", 6, "mount-of-cards"), ("job.yml", 7, "bad-value"), ("job.yml", 8, "duplicate-key"),
+    ]  # fmt: skip
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+LINTED = """services:
+  one: {image: bb, environment: {DB_PASSWORD: hunter2}}
+  two: {image: 'bb:1', x-berth: {lint: [lint-root-user]}}
+"""
+
+
+def test_lint_warns_with_a_line_for_each_finding_and_refuses_when_strict(swarm: Watched) -> None:
+    (swarm.folder / "linted.yml").write_text(LINTED)
+    words = ("stack", "deploy", "-c", "linted.yml", "linted")
+    warned = swarm.berth.run(*words, "--plan")
+    assert warned.returncode == 0
+    lines = [line for line in warned.stderr.splitlines() if "lint-" in line]
+    assert [line.split(": ")[:2] for line in lines] == [["warning", "linted.yml:2:3"]] + [
+        ["warning", f"linted.yml:2:{column}"] for column in (16, 34)
+    ]
+    assert [line.rpartition("(")[2] for line in lines] == ["lint-root-user)", "lint-latest-tag)", "lint-secret-in-env)"]
+    text = swarm.said(*words, "--strict", exit_code=BAD_INPUT)
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("  code: ")] == [
+        "lint-root-user", "lint-latest-tag", "lint-secret-in-env",
+    ]  # fmt: skip
+    assert "hunter2" not in text + warned.stderr
+    (swarm.folder / "linted.yml").write_text("x-berth: {lint: [root-user, latest-tag, secret-in-env]}\n" + LINTED)
+    silent = swarm.berth.run(*words, "--plan", "--strict")
+    assert (silent.returncode, silent.stderr) == (0, "")
+
+
+def test_lint_of_jobs(swarm: Watched) -> None:
+    (swarm.folder / "job.yml").write_text("image: bb\nenv: {API_KEY: hunter2}\n")
+    warned = swarm.berth.run("submit", "--plan", "job.yml")
+    assert (warned.returncode, warned.stderr.count("warning: job.yml:")) == (0, 3)
+    text = swarm.said("submit", "--strict", "job.yml", exit_code=BAD_INPUT)
+    assert text.count("  code: lint-") == 3
+    typed = ("run", "--plan", "-e", "API_KEY=hunter2", "bb")
+    assert swarm.berth.run(*typed).stderr.count("lint-secret-in-env") == 1
+    text = swarm.said("run", "--strict", *typed[2:], exit_code=BAD_INPUT)
+    assert "  in: -e API_KEY\n" in text
+    assert "hunter2" not in text
 
 
 @pytest.mark.parametrize("flags", RUNS)
@@ -196,14 +262,3 @@ def test_what_is_no_file(swarm: Watched, path: str, said: str) -> None:
         text = swarm.said(*words, exit_code=BAD_INPUT)
         assert text.startswith(f"{path}: {said}")
         assert "code: unreadable-file " in text
-
-
-def test_count_of_zero_is_a_job_without_cards(carded_docker: Carded) -> None:
-    done = carded_docker.deploy("zero", refused.gpu("{count: 0, capabilities: [gpu]}"))
-    assert done.returncode == 0, done.stderr
-    try:
-        carded_docker.running("zero_s")
-        assert carded_docker.variable("zero_s", "NVIDIA_VISIBLE_DEVICES") == "void"
-        assert carded_docker.berth.free() == 2
-    finally:
-        carded_docker.clean()

@@ -142,7 +142,7 @@ def test_mounts_of_a_job_are_guarded_like_those_of_a_stack() -> None:
         (b"{}", "image-missing", "image", "Write image: NAME:TAG"),
         (b'{"image": "x", "array": {}}', "key-not-carried", "array", "It comes with a later version; leave it out."),
         (b'{"image": 5}', "wrong-type", "image", "Write text."),
-        (b'[{"image": "x"}, {"image": "x", "gpus": [1]}]', "wrong-type", "[1].gpus", None),
+        (b'[{"image": "x"}, {"image": "x", "gpus": [1]}]', "gpu-count", "[1].gpus", None),
         (b'[{"image": "x", "resources": {"limits": {"cpu": 1}}}]',
          "unknown-key", "[0].resources.limits.cpu", "Write cpus"),
         (b"{", "bad-json", "", None),

@@ -123,6 +123,8 @@ def mistake(error: msgspec.ValidationError) -> Mistake:
         wanted, got = _kinds(found[1]), _kinds(found[2])
         last = path.rpartition(".")[2] or "the body"
         last = f"a value of {last}" if str(found[3]).endswith("[...]") else last
+        if last == "gpus":
+            return Mistake("gpu-count", f"gpus is {got}, not a number of cards.", "Write gpus: 1, or gpus: all", path)
         return Mistake("wrong-type", f"{last} is {got}, not {wanted}.", f"Write {wanted}.", path)
     return Mistake("bad-value", text, "Correct the value.", "")
 

@@ -20,7 +20,7 @@ from berth.compose.report import Report
 from berth.compose.text import Place, decode
 from berth.compose.tree import Items, Node, Scalar
 from berth.model.draft import Draft, SourceFile
-from berth.model.errors import settle
+from berth.model.errors import BadInput, Problem, settle
 from berth.model.spec import FileRef, Limits, Request, Restart, TaskSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -39,12 +39,16 @@ def read_job(data: bytes, path: str, facts: Facts, strict: bool | None = None) -
     """
     report = Report()
     whole = tree.read(decode(SourceFile(path, data)), report.problems)
+    if "services" in whole.entries and "image" not in whole.entries:
+        message = "this is a stack file, not a job file."
+        at = whole.entries["services"].key
+        raise BadInput(at.problem("unknown-key", message, f"Type: berth stack deploy -c {path} NAME", "services"))
     keys.check(keys.JOB, whole, "", report)
     values = {name: _plain(entry.node, name) for name, entry in whole.entries.items() if name in keys.JOB.carried}
     found = _places(whole, "")
     where = Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})
     draft = _draft(_body(values, where, report), facts, where, report, strict)
-    return msgspec.structs.replace(draft, where=Places(whole, "", whole.place, _secrets(draft, where)))
+    return msgspec.structs.replace(draft, where=Places(whole, "", whole.place, _elsewhere(draft, where)))
 
 
 def draft_job(body: JobBody, facts: Facts, strict: bool = False) -> Draft:
@@ -93,6 +97,7 @@ def _draft(body: JobBody, facts: Facts, where: Where, report: Report, strict: bo
     return Draft(
         name=body.name, spec=spec, warnings=report.told(report.warnings),
         problems=report.told(report.problems), refusals=report.told(report.refusals),
+        where={"gpus": Problem(code="", message="", field=ask.field)} if ask is not None else {},
     )  # fmt: skip
 
 
@@ -162,9 +167,11 @@ def _looked(body: JobBody, where: Where, env: dict[str, Var], mounts: list[Mount
     )
 
 
-def _secrets(draft: Draft, where: Where) -> dict[str, tuple[Place | None, str]]:
-    names = (ref.source for ref in draft.spec.secrets)
-    return {f"secrets/{name}": (where.at(f"secrets.{n}"), f"secrets.{n}") for n, name in enumerate(names)}
+def _elsewhere(draft: Draft, where: Where) -> dict[str, tuple[Place | None, str]]:
+    """Places of what is asked about by another name than that of its key: cards (perhaps a variable), each secret."""
+    fields = {name: problem.field for name, problem in draft.where.items()}
+    fields |= {f"secrets/{ref.source}": f"secrets.{n}" for n, ref in enumerate(draft.spec.secrets)}
+    return {name: (where.at(field), field) for name, field in fields.items()}
 
 
 def _args(read: Reader) -> tuple[str, ...] | None:

@@ -202,6 +202,11 @@ def check(section: Section, mapping: Mapping, path: str, report: Report) -> None
         at = mapping.entries["apiVersion"].key
         report.wrong(at, "unknown-key", unknown(section, "apiVersion"), advice.KUBERNETES, "apiVersion")
         return
+    if section is TOP and "image" in mapping.entries and "services" not in mapping.entries:
+        at, message = mapping.entries["image"].key, "this is a job file, or a service without its name."
+        hint = "Type: berth submit FILE, or write services: {NAME: {image: ...}}"
+        report.wrong(at, "unknown-key", message, hint, "image")
+        return
     for name, entry in mapping.entries.items():
         if name in section.carried or (section.extras and _is_extra(section, name)):
             continue
