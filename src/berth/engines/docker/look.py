@@ -1,6 +1,5 @@
 """Reads the list of containers into one look; a container is inspected when it is new, changed, or spoken of."""
 
-
 import msgspec
 
 from berth.dockerapi import holders, marking
@@ -11,7 +10,7 @@ from berth.engines.docker.records import Container, Listed
 from berth.model import marks
 from berth.model.bounded import Bounded
 from berth.model.errors import EngineError, ObjectGone
-from berth.model.seen import Life, Other, SeenPort
+from berth.model.seen import Health, Life, Other, SeenPort
 
 RUNNING = ("running", "paused", "restarting")
 ENDING = {"1", "2", "3", "6", "9", "15"}
@@ -86,11 +85,12 @@ class Look:
             exit_code=state.exit_code if not running and began else None,
             oom=state.oom and not running,
             killed=not running and line.id in self._killed,
-            error=state.error,
+            error=state.error or _complaint(state),
             started_at=state.started.timestamp() if began and state.started else None,
             ended_at=state.finished.timestamp() if not running and began and state.finished else None,
             labels=labels,
             spec=marking.spec_of(labels, details.config.env or []),
+            health=_health(state),
         )
 
     def id_of(self, key: str) -> str:
@@ -191,6 +191,21 @@ def published(line: Listed, node: str) -> tuple[SeenPort, ...]:
         SeenPort(port=f"{number}/{kind}", node=node, holder=holder, who=f"container {line.name}")
         for number, kind in sorted(numbers)
     )
+
+
+def _health(state: records.State) -> Health:
+    found: dict[str, Health] = {"starting": "starting", "healthy": "healthy", "unhealthy": "unhealthy"}
+    return found.get(state.health.status, "") if state.health is not None else ""
+
+
+def _complaint(state: records.State) -> str:
+    """What the last probe said of a container that is not healthy."""
+    if state.health is None or state.health.status != "unhealthy":
+        return ""
+    last = state.health.log[-1] if state.health.log else records.Probe()
+    said = " ".join(last.output.split())[:200] or f"code {last.exit_code}"
+    times = f"{state.health.failing_streak} times in a row" if state.health.failing_streak > 1 else "once"
+    return f"its health check failed {times}, at last with: {said}"
 
 
 def _start_of(details: Container) -> float | None:

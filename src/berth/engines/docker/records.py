@@ -33,6 +33,21 @@ class Listed(Record, frozen=True):
         return (self.names or [""])[0].lstrip("/")
 
 
+class Probe(Record, frozen=True):
+    """One run of a health check."""
+
+    exit_code: int = 0
+    output: str = ""
+
+
+class Health(Record, frozen=True):
+    """What a container's health check says of it: "none", "starting", "healthy", "unhealthy"; the newest probe last."""
+
+    status: str = "none"
+    failing_streak: int = 0
+    log: list[Probe] | None = None
+
+
 class State(
     msgspec.Struct,
     frozen=True,
@@ -43,6 +58,7 @@ class State(
         "status": "Status",
         "started": "StartedAt",
         "finished": "FinishedAt",
+        "health": "Health",
     },
 ):
     status: str = ""
@@ -51,6 +67,7 @@ class State(
     error: str = ""
     started: datetime | None = None
     finished: datetime | None = None
+    health: Health | None = None
 
 
 class Config(Record, frozen=True):
