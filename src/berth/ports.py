@@ -311,7 +311,7 @@ class Engine(Protocol):
         """In which fields a service of the docker CLI's differs from what a native job asks for; empty: in none."""
         ...
 
-    async def adopt_native(self, launch: Launch, service: str) -> Handle:
+    async def take_over_native(self, launch: Launch, service: str) -> Handle:
         """Put a native job's marks on a service that the docker CLI made; its tasks go on. A repeat is harmless."""
         ...
 

@@ -50,7 +50,7 @@ V100 = {"gpu.enable": "true", "gpu.model": "Tesla-V100", "gpu.count": "2", "gpu.
 A100 = {"gpu.enable": "true", "gpu.model": "A100", "gpu.count": "4", "gpu.free": "1"}
 PLACED = ["gpu-3/1", "gpu-3/2", "gpu-3/3"]
 TAKE = ("stack", "deploy", "--take-over", "-c", "stack.yml", "team")
-POINTS = r"engine (resize|adopt_native|remove|start)|taking-over|old-task|taken-over|PutJob"
+POINTS = r"engine (resize|take_over_native|remove|start)|taking-over|old-task|taken-over|PutJob"
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_a_running_stack_is_refused_planned_and_taken_over(stacked: Swarm, tmp_p
         assert "stack team was not deployed by Berth: team_named, team_placed, team_web run already." in refused
         assert "berth stack deploy --take-over -c FILE team" in refused
         plan = berth(*TAKE, "--plan")
-        assert "= team_web: keep; adopted in place, none of its tasks restarts\n" in plan
+        assert "= team_web: keep; taken over in place, none of its tasks restarts\n" in plan
         assert "~ team_named: update; restarted on the same cards: down for at most 10 s to end and about 1 s" in plan
         assert "slot 1  starts now on gpu-2 with 2 cards: Tesla-V100 0, 1\n" in plan
         assert "~ team_placed: update; its 3 containers are restarted on the same cards, one after the other" in plan
@@ -179,7 +179,7 @@ def test_the_server_may_die_at_each_point_of_a_take_over(stacked: Swarm, tmp_pat
         berth("stack", "rm", "-y", "team")
         until(lambda: not stacked.cli("service", "ls", "-q").strip(), 60, "no service")
         points = {point.removeprefix("before ").removeprefix("after ").split(" (")[0] for point in berth.points}
-        assert {"engine resize", "engine adopt_native", "engine remove", "commit old-task-ended"} <= points
+        assert {"engine resize", "engine take_over_native", "engine remove", "commit old-task-ended"} <= points
     assert too_many == []
 
 

@@ -14,7 +14,7 @@ from berth.agent.agent import AgentSettings
 from berth.agent.link import InProcessLink
 from berth.dockerapi.address import Address
 from berth.model.errors import Problem
-from berth.model.wire import Cards, Container, FindImage, Foreign, FoundImage, Hello, Look, Saw, Uses
+from berth.model.wire import Cards, Container, FindImage, Foreign, FoundImage, Hello, Refresh, Saw, Uses
 from berth.ports import Vendor
 from berth.vendors import detect
 from berth.vendors.nvidia import Nvidia
@@ -167,7 +167,7 @@ async def test_a_second_look_finds_a_card_that_was_taken_away(host: DockerHost, 
     async with watching(host, vendor) as server:
         assert hello_of(server).containers[0].problem == ""
         nvidia.lose(container, host.cards[0])
-        await server.peers[0].send(Look(container=container))
+        await server.peers[0].send(Refresh())
         saw = await server.wait(Saw)
     assert saw.cards == ()
     assert "may not open it: its device rules were replaced" in saw.problem

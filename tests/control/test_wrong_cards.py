@@ -1,16 +1,20 @@
 """What follows when an agent says that a container sees other cards than granted."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
 
+from berth.agent.link import InProcessLink
+from berth.control.agents import Agents
 from berth.control.commands import jobs as commands
 from berth.control.commands import nodes
-from berth.control.facts import change_node
+from berth.control.turns import change_node
 from berth.control.wrong_cards import found_wrong_cards
+from berth.model.errors import Problem
 from berth.model.job import Job
-from berth.model.wire import Saw
+from berth.model.wire import Heartbeat, Hello, Refresh, Saw, Welcome
 from berth.store import make_store
 from tests.control.bench import ADMIN, Bench, bench
 
@@ -53,6 +57,24 @@ async def test_an_agent_that_complains_of_something_else_does_not_wipe_the_mistr
     name = eight.task(job).node
     await change_node(eight.control, name, lambda node: msgspec.structs.replace(node, flag="slow"))
     assert eight.control.cluster.nodes[name].complaint == f"wrong cards: {SAID}; slow"
+
+
+async def test_the_agent_of_an_undrained_node_is_asked_whether_what_it_said_still_stands(
+    eight: Bench,
+) -> None:
+    name = "n1"
+    agents = Agents(eight.control)
+    stream = await InProcessLink(lambda peer: agents.serve(peer, name)).connect()
+    lost = Problem(code="card-lost", message="card 3 fell off the bus")
+    await stream.send(Hello(agent="1", instance="i", hostname=name, problems=(lost,)))
+    assert isinstance(await stream.receive(), Welcome)
+    await stream.send(Heartbeat())
+    while not eight.control.cluster.nodes[name].flag:
+        await asyncio.sleep(0)
+    await nodes.drain(eight.control, ADMIN, name, "to mend it")
+    assert (await nodes.undrain(eight.control, ADMIN, name)).complaint == ""
+    assert isinstance(await stream.receive(), Refresh)
+    await stream.close()
 
 
 @pytest.mark.parametrize(("attempt", "problem"), [(1, ""), (2, SAID)])

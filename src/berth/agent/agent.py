@@ -24,8 +24,9 @@ from berth import __version__
 from berth.agent import host
 from berth.agent.inventory import Inventory
 from berth.agent.link import Link, LinkDown, Stream
+from berth.agent.looker import KnownCards
 from berth.agent.strangers import merged, strangers
-from berth.agent.watch import EngineFacts, Watch
+from berth.agent.watch import Daemon, Hearer, Watch
 from berth.dockerapi.address import Address
 from berth.model.card import Use
 from berth.model.errors import BadInput, Problem, Refused
@@ -39,7 +40,6 @@ from berth.model.wire import (
     FoundImage,
     Heartbeat,
     Hello,
-    Look,
     Refresh,
     Refuse,
     Up,
@@ -116,18 +116,15 @@ class Agent:
             group.create_task(self._keep_connected())
 
     def _make_watch(self, docker: Address) -> Watch:
-        return Watch(
-            docker,
-            cards=lambda: self._inventory.cards if self._inventory else (),
-            strict=lambda: bool(self._inventory and self._inventory.strict),
-            say=self._say,
-            renewed=self._say_hello,
-            changed=self._say_foreign,
-        )
+        hearer = Hearer(say=self._say, renewed=self._say_hello, changed=self._say_foreign)
+        return Watch(docker, self._known_cards, hearer)
+
+    def _known_cards(self) -> KnownCards:
+        return KnownCards(self._inventory.cards, self._inventory.strict) if self._inventory else KnownCards()
 
     @property
-    def _engine(self) -> EngineFacts:
-        return self._watch.facts if self._watch else EngineFacts()
+    def _engine(self) -> Daemon:
+        return self._watch.facts if self._watch else Daemon()
 
     @property
     def _hostname(self) -> str:
@@ -298,8 +295,6 @@ class Agent:
 
     async def _obey(self, message: Down) -> None:
         match message:
-            case Look(container=container) if self._watch:
-                await self._watch.look_again(container)
             case FindImage(image=image):
                 self._say(await self._watch.find_image(image) if self._watch else FoundImage(image=image))
             case Refresh():

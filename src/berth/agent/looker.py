@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,13 @@ from berth.model.wire import ForeignUse, Saw
 LOOK_S = 5.0
 
 
+class KnownCards(NamedTuple):
+    """The node's cards; `strict`: a driver found them, so that every granted one must show."""
+
+    cards: tuple[Card, ...] = ()
+    strict: bool = False
+
+
 class Other(msgspec.Struct, frozen=True):
     """A running container that is not Berth's. `asked`: its caller asked for cards (in `use`, where they are known)."""
 
@@ -27,14 +35,11 @@ class Other(msgspec.Struct, frozen=True):
 
 
 class Looker:
-    """`cards` and `strict` are what the inventory knows at the moment: the cards, and whether a driver found them.
+    """`cards` gives what the inventory knows at the moment. `blind` is set once a look was forbidden."""
 
-    `blind` is set once a look was forbidden.
-    """
-
-    def __init__(self, docker: Docker, cards: Callable[[], tuple[Card, ...]], strict: Callable[[], bool]) -> None:
+    def __init__(self, docker: Docker, cards: Callable[[], KnownCards]) -> None:
         self.blind: Problem | None = None
-        self._docker, self._cards, self._strict = docker, cards, strict
+        self._docker, self._cards = docker, cards
 
     async def see(self, container: str) -> Saw | Other | None:
         """What there is to say of a container; None: nothing. Raises BerthError or msgspec.MsgspecError."""
@@ -46,7 +51,7 @@ class Looker:
     async def _own(self, found: Inspected) -> Saw:
         saw = Saw(task=found.task, attempt=found.attempt, container=found.id)
         try:
-            verdict = judge(await self._sight(found), found, self._cards(), self._strict())
+            verdict = judge(await self._sight(found), found, *self._cards())
         except Blind as why:
             self.blind = _problem(why) if why.forbidden else self.blind
             return msgspec.structs.replace(saw, looked=False, note=str(why))
@@ -68,7 +73,7 @@ class Looker:
             name=found.name,
             image=found.image_name,
             uid=_uid(found.pid),
-            cards=resolve(asked, self._cards()),
+            cards=resolve(asked, self._cards().cards),
         )
         return Other(use, bool(asked))
 

@@ -6,17 +6,16 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from berth.agent.images import find_image
-from berth.agent.looker import Looker, Other
+from berth.agent.looker import KnownCards, Looker, Other
 from berth.dockerapi.address import Address
 from berth.dockerapi.client import Docker
 from berth.dockerapi.events import DockerEvent
 from berth.model import marks
-from berth.model.card import Card
 from berth.model.errors import BerthError, Problem
 from berth.model.wire import Action, Container, FoundImage, Saw, Up
 
@@ -28,7 +27,7 @@ AT_ONCE = 4
 KEPT_EVENTS = 512
 
 
-class EngineFacts(msgspec.Struct, frozen=True):
+class Daemon(msgspec.Struct, frozen=True):
     """Who the daemon is: its id, its host's name, its Swarm node id ("" outside one), version and cgroup version."""
 
     id: str = ""
@@ -38,35 +37,35 @@ class EngineFacts(msgspec.Struct, frozen=True):
     cgroup: str = ""
 
 
-class Watch:
-    """One daemon, for as long as `run` goes on. `say` takes each message; `renewed` is called when all was read anew,
-    `changed` when only `others` (the containers that are not Berth's) did.
+class Hearer(NamedTuple):
+    """Who hears of it. `say` takes each message; `renewed` is called when all was read anew, `changed` when only
+    `others` (the containers that are not Berth's) did.
+    """
 
-    `cards` and `strict` are what the inventory knows at the moment: the node's cards, and whether a driver found them.
+    say: Callable[[Up], None]
+    renewed: Callable[[], None]
+    changed: Callable[[], None]
+
+
+class Watch:
+    """One daemon, for as long as `run` goes on; `cards` gives what the inventory knows at the moment.
+
     `known` is set once the daemon's name is (or that it is away), `read` once its containers are; no container is
     looked at before `inventoried` is set.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        cards: Callable[[], tuple[Card, ...]],
-        strict: Callable[[], bool],
-        say: Callable[[Up], None],
-        renewed: Callable[[], None],
-        changed: Callable[[], None],
-    ) -> None:
+    def __init__(self, address: Address, cards: Callable[[], KnownCards], hearer: Hearer) -> None:
         self.known = asyncio.Event()
         self.read = asyncio.Event()
         self.inventoried = asyncio.Event()
-        self.facts = EngineFacts()
+        self.facts = Daemon()
         self.saws: dict[str, Saw] = {}
         self.others: dict[str, Other] = {}
         self.alive: set[str] = set()
         self.problem: Problem | None = None
         self._docker = Docker(address)
-        self._looker = Looker(self._docker, cards, strict)
-        self._say, self._renewed, self._changed = say, renewed, changed
+        self._looker = Looker(self._docker, cards)
+        self._say, self._renewed, self._changed = hearer
         self._killed_for_memory: set[str] = set()
         self._handled: deque[tuple[int, str, str]] = deque(maxlen=KEPT_EVENTS)
         self._looking: set[asyncio.Task[None]] = set()
@@ -92,10 +91,6 @@ class Watch:
                 await self._docker.close()
             pause = RETRY_S[0] if time.monotonic() - begun > RETRY_S[1] else min(pause * 2, RETRY_S[1])
             await asyncio.sleep(pause)
-
-    async def look_again(self, container: str) -> None:
-        """Look at one container and say what it sees."""
-        await self._look(container)
 
     async def find_image(self, name: str) -> FoundImage:
         """Whether the daemon has the image."""
@@ -130,7 +125,7 @@ class Watch:
 
     async def _identify(self) -> None:
         info = msgspec.json.decode(await self._docker.read("/info"), type=dict[str, Any])
-        found = EngineFacts(
+        found = Daemon(
             id=str(info.get("ID") or ""),
             hostname=str(info.get("Name") or ""),
             swarm_node_id=str((info.get("Swarm") or {}).get("NodeID") or ""),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from berth.compose.report import Report
-from berth.compose.template import BadTemplate, Look, substitute
+from berth.compose.template import BadTemplate, Lookup, substitute
 from berth.compose.text import Place, Text
 
 _NAME = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*(?:=\s*(.*))?", re.DOTALL)
@@ -37,7 +37,7 @@ def env_file(text: Text, report: Report) -> list[Pair]:
     return found
 
 
-def dotenv(text: Text, look: Look, report: Report) -> dict[str, str]:
+def dotenv(text: Text, look: Lookup, report: Report) -> dict[str, str]:
     """The variables of a `.env`: quotes, `export` and comments are understood; later lines may use earlier ones.
 
     `look` answers for variables that it uses and that the file does not set.
@@ -61,7 +61,7 @@ def dotenv(text: Text, look: Look, report: Report) -> dict[str, str]:
     return found
 
 
-def _value(raw: str, look: Look) -> str:
+def _value(raw: str, look: Lookup) -> str:
     if raw.startswith("'") and raw.find("'", 1) > 0:
         return raw[1 : raw.find("'", 1)]
     if raw.startswith('"'):

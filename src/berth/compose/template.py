@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-Look = Callable[[str], str | None]
+Lookup = Callable[[str], str | None]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATOR = re.compile(r":?[-?+]")
@@ -22,7 +22,7 @@ class BadTemplate(Exception):
         self.missing = missing
 
 
-def substitute(text: str, look: Look, unset: Callable[[str], None] | None = None) -> str:
+def substitute(text: str, look: Lookup, unset: Callable[[str], None] | None = None) -> str:
     """The text with its variables replaced. `look` gives a value or None (not set) and is asked only for those that
     count: a default that is not needed asks for nothing. `unset` hears of those without value or default.
 
@@ -38,7 +38,7 @@ def _nobody(name: str) -> None:
 
 
 class _Scanner:
-    def __init__(self, text: str, look: Look, unset: Callable[[str], None]) -> None:
+    def __init__(self, text: str, look: Lookup, unset: Callable[[str], None]) -> None:
         self._text = text
         self._look = look
         self._unset = unset

@@ -6,8 +6,8 @@ import contextlib
 import msgspec
 
 from berth.control.context import Control
-from berth.control.facts import change_node
 from berth.control.inventory import put_inventory
+from berth.control.turns import change_node
 from berth.control.wrong_cards import found_wrong_cards
 from berth.model.errors import Problem
 from berth.model.node import Node
@@ -36,7 +36,7 @@ class Agents:
 
     def __init__(self, control: Control) -> None:
         self.control = control
-        self._peers: dict[str, AgentPeer] = {}
+        self._peers = control.peers
         self._instances: dict[str, str] = {}
         self._versions: dict[str, str] = {}
         self.first_hello = asyncio.Event()
@@ -85,7 +85,6 @@ class Agents:
             await peer.send(_refusal("agent-wrong-node", told, hint, final=True))
             return ""
         await self._replace(found.name, peer, hello.instance)
-        self.control.images.joined(found.name, peer)
         await peer.send(Welcome(lease_s=LEASE_S, node=found.name))
         told = f"the agent of {found.name} is here (version {hello.agent})"
         await self.control.writer.commit((self.control.note("agent-joined", told, node=found.name),))
@@ -178,7 +177,6 @@ class Agents:
         control.wake("observe")
 
     async def _left(self, name: str, peer: AgentPeer) -> None:
-        self.control.images.left(name, peer)
         with contextlib.suppress(OSError):
             await peer.close()
         if not name or self._peers.get(name) is not peer:

@@ -9,8 +9,9 @@ from berth.model.errors import BerthError
 from berth.ports import Clock
 
 AT_ONCE = 8
-FORGET_ABOVE = 10_000
 """Engine calls for slots under way at the same time."""
+FORGET_ABOVE = 10_000
+"""How many slots are remembered before those that are over are forgotten."""
 
 
 class Calls:

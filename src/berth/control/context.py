@@ -18,7 +18,7 @@ from berth.model.card import Use
 from berth.model.change import Batch, Note
 from berth.model.event import Event
 from berth.model.seen import Observed, SlotObject
-from berth.ports import Clock, Engine, LogStore, Store, Vault, Vendor
+from berth.ports import AgentPeer, Clock, Engine, LogStore, Store, Vault, Vendor
 
 POLICY = "fifo"
 """By which policy who waits is served, whoever asks: the decision, a plan, why."""
@@ -36,10 +36,10 @@ class Control:
     """One server's state and doors. `wake(kind)` runs a controller soon; `listen` hears of every commit.
 
     `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
-    `coming_names` are the engine names of jobs whose commit is under way. `agent_foreign` are the reasons that agents
-    give for cards that others use, `killed` the containers that a person was seen to signal, `oom` those that the
-    kernel ended for want of memory. `host_groups` are this host's gids by group name. `decisions` counts passes of the
-    decision since the start, `decisions_s` the seconds that they took.
+    `peers` are the agents that are here, by node. `coming_names` are the engine names of jobs whose commit is under
+    way. `agent_foreign` are the reasons that agents give for cards that others use, `killed` the containers that a
+    person was seen to signal, `oom` those that the kernel ended for want of memory. `host_groups` are this host's gids
+    by group name. `decisions` counts passes of the decision since the start, `decisions_s` the seconds that they took.
     """
 
     def __init__(
@@ -54,14 +54,15 @@ class Control:
         self.calls = Calls(clock, self._called, cluster.work.open)
         self.keeper = LogKeeper(cluster, engine, logs, clock, self._gathered)
         self.views = Views(cluster)
-        self.images = Images(engine, clock)
+        self.peers: dict[str, AgentPeer] = {}
+        self.images = Images(engine, clock, self.peers)
         self.policy = load(POLICY)
         self.vendors: Mapping[str, Vendor] = {}
         self.vault: Vault
         self.look: Observed | None = None
         self.engine_trouble = ""
         self.looked = asyncio.Event()
-        self.facts = asyncio.Lock()
+        self.turn = asyncio.Lock()
         self.credentials: dict[str, str] = {}
         self.coming_names: set[str] = set()
         self._deploying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

@@ -22,23 +22,13 @@ MOST = 1000
 class Images:
     """What is known of each image by name. `learn` asks; `known` answers at once from what was learnt."""
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine, self._clock = engine, clock
-        self._peers: dict[str, AgentPeer] = {}
+    def __init__(self, engine: Engine, clock: Clock, peers: Mapping[str, AgentPeer]) -> None:
+        self._engine, self._clock, self._peers = engine, clock, peers
         self._asked: dict[tuple[str, str], asyncio.Future[FoundImage]] = {}
         self._known: OrderedDict[str, KnownImage] = OrderedDict()
         self._learnt: dict[tuple[str, bool], float] = {}
         self._silent: dict[str, tuple[float, RegistryAnswer]] = {}
         self._work: set[asyncio.Task[object]] = set()
-
-    def joined(self, node: str, peer: AgentPeer) -> None:
-        """An agent speaks for the node from now on."""
-        self._peers[node] = peer
-
-    def left(self, node: str, peer: AgentPeer) -> None:
-        """That agent is gone."""
-        if self._peers.get(node) is peer:
-            del self._peers[node]
 
     def heard(self, node: str, found: FoundImage) -> None:
         """An agent answered."""

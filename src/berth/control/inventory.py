@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from berth.control.context import Control
-from berth.control.facts import change_facts
+from berth.control.turns import change_in_turn
 from berth.core.inventory import compared, owed
 from berth.model.card import Card
 from berth.model.change import Batch, PutNode
@@ -27,7 +27,7 @@ async def put_inventories(control: Control, found: Mapping[str, tuple[Card, ...]
         parts = (_inventory_changes(control, name, cards, facts) for name, cards in found.items())
         return tuple(change for part in parts for change in part)
 
-    await change_facts(control, derive)
+    await change_in_turn(control, derive)
     control.wake("place", "label", "reconcile")
 
 

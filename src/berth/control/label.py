@@ -3,7 +3,7 @@
 import msgspec
 
 from berth.control.context import Control
-from berth.control.facts import change_node
+from berth.control.turns import change_node
 from berth.core.labels import OUTPUT, LabelWrite, label_write, leaving, wanted_labels, would_kill
 from berth.model.change import Note
 from berth.model.errors import BerthError, StaleVersion

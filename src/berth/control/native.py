@@ -36,19 +36,19 @@ async def apply_native(control: Control, job: Job) -> None:
 
 async def _adopted(control: Control, job: Job, launch: Launch) -> Job:
     """Make the docker CLI's service the job's own, in place; what the file changes of it is told afterwards."""
-    adopted = True
+    taken = True
     try:
-        await control.engine.adopt_native(launch, job.taking)
+        await control.engine.take_over_native(launch, job.taking)
     except ObjectGone:
-        adopted = False  # a person removed it meanwhile: the job gets a service of its own
+        taken = False  # a person removed it meanwhile: the job gets a service of its own
 
     def marked() -> Batch:
         now = control.cluster.jobs.get(job.id)
         if now is None or not now.taking:
             return ()
-        new = msgspec.structs.replace(now, taking="", applied=max(now.applied, int(adopted)), version=now.version + 1)
+        new = msgspec.structs.replace(now, taking="", applied=max(now.applied, int(taken)), version=now.version + 1)
         note = control.note("taken-over", f"{job.name} is Berth's now; its tasks went on", job=job.id)
-        return (PutJob(new, was=now.version), *((note,) if adopted else ()))
+        return (PutJob(new, was=now.version), *((note,) if taken else ()))
 
     await commit_whole(control, marked)
     return control.cluster.jobs.get(job.id, job)

@@ -3,8 +3,8 @@
 import msgspec
 
 from berth.control.context import Control
-from berth.control.facts import change_facts
 from berth.control.others import sync_others
+from berth.control.turns import change_in_turn
 from berth.core.adopt import adopted
 from berth.model.change import Batch, Change, DropCard, PutCard, PutNode
 from berth.model.node import Node
@@ -26,11 +26,11 @@ async def _sync_all(control: Control, look: Observed) -> None:
         parts = (_node_changes(control, names[seen.engine_id], seen, look) for seen in look.nodes)
         return tuple(change for part in parts for change in part)
 
-    if await change_facts(control, derive):
+    if await change_in_turn(control, derive):
         control.wake("place", "label", "reconcile")
     for node in list(control.cluster.nodes.values()):
         if node.engine_id and node.engine_id not in names and not node.gone:
-            await change_facts(control, lambda name=node.name: _gone(control, name))  # type: ignore[misc]
+            await change_in_turn(control, lambda name=node.name: _gone(control, name))  # type: ignore[misc]
 
 
 def _names(control: Control, seen: tuple[SeenNode, ...]) -> dict[str, str]:

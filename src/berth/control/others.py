@@ -3,9 +3,9 @@
 import msgspec
 
 from berth.control.context import Control
-from berth.control.facts import change_facts
 from berth.control.mirror.booked import NOTHING, Load
 from berth.control.mirror.hostports import EVERY_NODE
+from berth.control.turns import change_in_turn
 from berth.core.foreign import foreign_cards
 from berth.model.change import Batch, Change, PutCard
 from berth.model.lifecycle import QUEUED
@@ -23,7 +23,7 @@ async def sync_others(control: Control, look: Observed, before: Observed | None)
 
 
 async def _sync_foreign(control: Control, look: Observed) -> None:
-    if await change_facts(control, lambda: _foreign_changes(control, look)):
+    if await change_in_turn(control, lambda: _foreign_changes(control, look)):
         control.wake("place", "label")
 
 

@@ -28,6 +28,6 @@ async def found_wrong_cards(control: Control, name: str, saw: Saw) -> None:
         stopped = becomes.blamed(task, saw.problem)
         return (PutNode(drained), note, *((PutTask(stopped, was=task.version),) if stopped is not None else ()))
 
-    async with control.facts:
+    async with control.turn:
         await commit_whole(control, found)
     control.wake("reconcile", "reclaim", "place", "label")

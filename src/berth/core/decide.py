@@ -19,9 +19,9 @@ from berth.model.card import WHOLE, Share
 from berth.model.plan import Place, Plan, Wait
 from berth.model.snapshot import Candidate, Snapshot
 
-__all__ = ["Memo", "Outcome", "Pass", "decide"]
+__all__ = ["Answer", "Memo", "Pass", "decide"]
 
-Outcome = tuple[Candidate, Place | Cause]
+Answer = tuple[Candidate, Place | Cause]
 
 
 def decide(snapshot: Snapshot, policy: Policy, memo: Memo | None = None) -> Plan:
@@ -61,7 +61,7 @@ class Pass:
         self._by_request: dict[int, _Line] = {}
         self._ahead: list[tuple[int, Candidate, Cause]] = []
 
-    def serve(self, ordered: list[Candidate]) -> Iterator[Outcome]:
+    def serve(self, ordered: list[Candidate]) -> Iterator[Answer]:
         """Serve each in turn; lazy, so that whoever reads it may stop and look at the board."""
         for candidate in ordered:
             yield candidate, self._serve(candidate)

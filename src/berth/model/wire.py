@@ -18,7 +18,7 @@ Action = Literal["start", "die", "kill", "stop", "oom", "destroy"]
 
 
 class Saw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="saw"):
-    """What one running container of Berth's really sees, said once after its start and once per `Look`.
+    """What one running container of Berth's really sees, said after its start and at every `Refresh`.
 
     `cards` are the UUIDs of the cards that it can open. `problem` is "" or why these are not the granted ones, in a
     sentence with its cause: then the server stops the attempt (`wrong-cards`) and flags the node. `looked` is False
@@ -151,12 +151,6 @@ class Refuse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     final: bool = False
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
-    """Look again at what this container sees, and answer with Saw."""
-
-    container: str
-
-
 class FindImage(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="find-image"):
     """Say whether the node's daemon has this image, by its name; the answer is FoundImage."""
 
@@ -164,10 +158,10 @@ class FindImage(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
 
 
 class Refresh(msgspec.Struct, frozen=True, tag_field="kind", tag="refresh"):
-    """Look at everything again and say hello."""
+    """Look at everything again and say hello: somebody says that what stood against the node's cards is mended."""
 
 
-Down: TypeAlias = Welcome | Refuse | Look | FindImage | Refresh
+Down: TypeAlias = Welcome | Refuse | FindImage | Refresh
 
 _UP: msgspec.json.Decoder[Up] = msgspec.json.Decoder(Up)
 _DOWN: msgspec.json.Decoder[Down] = msgspec.json.Decoder(Down)

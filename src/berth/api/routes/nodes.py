@@ -102,7 +102,7 @@ async def unfence(request: AnyRequest, room: Here, name: Name) -> Response[bytes
       response_headers=[REPLAYED], responses=NODE)  # fmt: skip
 async def adopt(request: AnyRequest, room: Here, name: Name) -> Response[bytes]:
     """Labels that were withheld because they would end somebody else's task are written."""
-    return _node(room, await commands.adopt_labels(room.control, actor_of(request), name))
+    return _node(room, await commands.permit_labels(room.control, actor_of(request), name))
 
 
 @delete("/v1/nodes/{name:str}", summary="Forget a node", status_code=200, responses=NODE)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from berth.control.context import Control
-from berth.control.facts import change_card, change_facts, change_node
 from berth.control.permit import must_be_admin
 from berth.control.rescale import stop_task
+from berth.control.turns import change_card, change_in_turn, change_node
 from berth.core.labels import OUTPUT
 from berth.model.card import Card
 from berth.model.change import DropCard, DropNode, PutCard
@@ -15,6 +15,7 @@ from berth.model.declared import declared
 from berth.model.errors import BadInput, EngineError, NotFound, Refused, StaleVersion
 from berth.model.node import Node
 from berth.model.token import Actor
+from berth.model.wire import Refresh
 
 
 async def label(control: Control, actor: Actor, name: str, changes: dict[str, str | None]) -> Node:
@@ -102,7 +103,7 @@ async def _recount(control: Control, node: Node, count: str) -> None:
             f"{', '.join(held)} are in use.",
             f"Wait, or cancel what 'berth cards' shows on {node.name}",
         )
-    await change_facts(
+    await change_in_turn(
         control,
         lambda: (
             *(DropCard(uuid) for uuid in sorted(have - wanted.keys()) if not control.cluster.ledger.holders[uuid]),
@@ -127,9 +128,14 @@ async def drain(
 
 
 async def undrain(control: Control, actor: Actor, name: str) -> Node:
-    """Let the node take work again; what stood against its cards is taken as seen."""
+    """Let the node take work again; what stood against its cards is taken as seen, and its agent is asked to look again
+    whether it still does.
+    """
     must_be_admin(actor, "undrain a node")
-    return await _put(control, actor, name, "undrained", drain="", drain_grace_s=None, flag="", mistrust="")
+    node = await _put(control, actor, name, "undrained", drain="", drain_grace_s=None, flag="", mistrust="")
+    if name in control.peers:
+        await control.peers[name].send(Refresh())
+    return node
 
 
 async def fence(control: Control, actor: Actor, name: str, reason: str) -> Node:
@@ -168,12 +174,12 @@ async def remove(control: Control, actor: Actor, name: str) -> Node:
             "node-holds-work", f"cards of {name} are held by work.", f"berth node fence {name} --reason 'it is off'"
         )
     note = control.note("node-removed", name, actor=actor.name, node=name)
-    await change_facts(control, lambda: (*(DropCard(uuid) for uuid in sorted(uuids)), DropNode(name), note))
+    await change_in_turn(control, lambda: (*(DropCard(uuid) for uuid in sorted(uuids)), DropNode(name), note))
     control.wake("place", "label")
     return node
 
 
-async def adopt_labels(control: Control, actor: Actor, name: str) -> Node:
+async def permit_labels(control: Control, actor: Actor, name: str) -> Node:
     """Permit the label writes that were withheld because they would kill work of others."""
     must_be_admin(actor, "permit label writes")
     return await _put(control, actor, name, "labels-permitted", labels_permitted=True)

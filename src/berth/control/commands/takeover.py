@@ -125,7 +125,7 @@ def plan_of(job: Job, claimed: Claims) -> JobPlan:
         tasks = (TaskPlan(service=job.service, slot=n, starts="now") for n in range(1, len(service.tasks) + 1))
         unlike = claimed.unlike.get(job.name, ())
         differs = f"; then Swarm updates it, since the file differs in {', '.join(unlike)}"
-        note = f"adopted in place, none of its tasks restarts{differs if unlike else ''}"
+        note = f"taken over in place, none of its tasks restarts{differs if unlike else ''}"
         return JobPlan(name=job.name, change="update" if unlike else "keep", tasks=tuple(tasks), note=note)
     slots = {taken.slot: taken for taken in claimed.slots.get(job.name, ())}
     plans = tuple(_task_plan(job, slot, slots.get(slot)) for slot in range(1, job.replicas + 1))

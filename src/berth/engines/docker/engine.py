@@ -13,7 +13,7 @@ from berth.dockerapi.events import Ears
 from berth.dockerapi.images import Images
 from berth.engines.docker import placing, records, refusals, wanted
 from berth.engines.docker.chores import Chores
-from berth.engines.docker.look import Look, published
+from berth.engines.docker.look import Reader, published
 from berth.engines.docker.placing import Placing
 from berth.engines.docker.pulls import Pulls
 from berth.model import marks
@@ -56,7 +56,7 @@ class DockerEngine:
         self._clock = clock
         self._info = records.Info()
         self._informed = 0.0
-        self._look = Look(self._docker, "")
+        self._look = Reader(self._docker, "")
         self._ears = Ears(self._docker, ("container",), self._look.hear)
         self._chores = Chores()
         self._pulls = Pulls(self._docker, clock)
@@ -204,7 +204,7 @@ class DockerEngine:
         """A Docker host has no services. Always raises Refused."""
         raise Refused(refusals.no_native(launch.name))
 
-    async def adopt_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
+    async def take_over_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
         """A Docker host has no services. Always raises Refused."""
         raise Refused(refusals.no_native(launch.name))
 

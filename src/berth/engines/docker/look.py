@@ -20,7 +20,7 @@ _container = msgspec.json.Decoder(Container)
 _image = msgspec.json.Decoder(records.Image)
 
 
-class Look:
+class Reader:
     """All containers of one daemon: Berth's as lives, others' that ask for cards; and what events alone can tell."""
 
     def __init__(self, docker: Docker, node: str) -> None:

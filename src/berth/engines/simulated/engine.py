@@ -164,7 +164,7 @@ class SimulatedEngine:
         """Nothing is placed by this engine. Always raises Refused."""
         raise Refused(refusals.no_native(launch.name))
 
-    async def adopt_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
+    async def take_over_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
         """Nothing is placed by this engine. Always raises Refused."""
         raise Refused(refusals.no_native(launch.name))
 

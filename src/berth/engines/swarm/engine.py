@@ -15,7 +15,7 @@ from berth.dockerapi.images import Images
 from berth.engines.swarm import following, likeness, records, refusals, wanted
 from berth.engines.swarm.claim import claim
 from berth.engines.swarm.files import Files
-from berth.engines.swarm.look import Look
+from berth.engines.swarm.look import Reader
 from berth.engines.swarm.signals import Signals
 from berth.engines.swarm.store import SwarmFiles
 from berth.model import marks
@@ -52,7 +52,7 @@ class SwarmEngine:
         self._files = Files(self._docker)
         self.files = SwarmFiles(self._docker)
         signals = Signals()
-        self._look = Look(signals)
+        self._look = Reader(signals)
         self._ears = Ears(self._docker, ("service", "node", "container"), signals.hear)
 
     async def open(self) -> EngineIdentity:
@@ -175,7 +175,7 @@ class SwarmEngine:
         there = await self._find(service)
         return likeness.unlike(wanted.native_service(launch, secrets, configs), (there or {}).get("Spec", {}))
 
-    async def adopt_native(self, launch: Launch, service: str) -> Handle:
+    async def take_over_native(self, launch: Launch, service: str) -> Handle:
         """An update of the service's own labels alone: what its tasks are made from stays, so Swarm leaves them be."""
         for left in reversed(range(TRIES)):
             there = await self._find(service)

@@ -66,7 +66,7 @@ class Kept(Generic[T]):
         self._old, self._new = self._new, {}
 
 
-class Look:
+class Reader:
     """Makes looks from raw lists; an unchanged list costs a comparison of bytes."""
 
     def __init__(self, signals: Signals) -> None:

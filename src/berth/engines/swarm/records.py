@@ -161,7 +161,7 @@ class Capacity(msgspec.Struct, frozen=True, rename={"cpu": "NanoCPUs", "memory":
     memory: int = 0
 
 
-class EngineFacts(Record, frozen=True):
+class NodeEngine(Record, frozen=True):
     engine_version: str = ""
     labels: dict[str, str] | None = None
 
@@ -170,7 +170,7 @@ class Description(Record, frozen=True):
     hostname: str = ""
     platform: Platform = Platform()
     resources: Capacity = Capacity()
-    engine: EngineFacts = EngineFacts()
+    engine: NodeEngine = NodeEngine()
 
 
 class NodeSpec(Record, frozen=True):

@@ -8,12 +8,12 @@ from berth.model.change import Batch, PutCard, PutNode
 from berth.model.node import Node
 
 
-async def change_facts(control: Control, derive: Callable[[], Batch]) -> bool:
+async def change_in_turn(control: Control, derive: Callable[[], Batch]) -> bool:
     """Commit what `derive` makes of the nodes and cards as they are; True when that was anything.
 
     Tasks and jobs carry versions; nodes and cards have many writers of different fields, so they take turns here.
     """
-    async with control.facts:
+    async with control.turn:
         batch = derive()
         if not batch:
             return False
@@ -29,7 +29,7 @@ async def change_node(control: Control, name: str, change: Callable[[Node], Node
         new = change(old) if old is not None else None
         return () if new is None or new == old else (PutNode(new), *(note for part in notes for note in part))
 
-    await change_facts(control, derive)
+    await change_in_turn(control, derive)
     return control.cluster.nodes.get(name)
 
 
@@ -41,5 +41,5 @@ async def change_card(control: Control, uuid: str, change: Callable[[Card], Card
         new = change(old) if old is not None else None
         return () if new is None or new == old else (PutCard(new), *(note for part in notes for note in part))
 
-    await change_facts(control, derive)
+    await change_in_turn(control, derive)
     return control.cluster.cards.get(uuid)
