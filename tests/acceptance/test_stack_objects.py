@@ -139,6 +139,21 @@ def test_what_is_created_is_what_the_docker_cli_creates(swarm: Swarm, folder: Pa
     assert "outer" in swarm.cli("secret", "ls", "--format", "{{.Name}}")
 
 
+def test_prune_takes_services_alone_as_docker_does(swarm: Swarm, folder: Path) -> None:
+    with Berth(folder, "--docker-host", swarm.manager.url) as berth:
+        berth("stack", "deploy", "-c", "stack.yml", "st")
+        before = [swarm.cli(kind, "ls", "-q") for kind in KINDS]
+        (folder / "less.yml").write_text("services: {b: {image: bb:1, command: [sleep, '600']}}\n")
+        told = berth.run("stack", "deploy", "-c", "less.yml", "st")
+        assert "st_a is no longer in the files" in told.stderr
+        assert "st_a" in swarm.cli("service", "ls", "--format", "{{.Name}}").split()
+        assert "st_a: cancelled" in berth("stack", "deploy", "--prune", "-c", "less.yml", "st")
+        until(lambda: swarm.cli("service", "ls", "--format", "{{.Name}}").split() == ["st_b"], 30)
+        assert [swarm.cli(kind, "ls", "-q") for kind in KINDS] == before
+        berth("stack", "rm", "-y", "st")
+        until(lambda: gone(swarm), 60)
+
+
 def test_a_missing_one_is_said_before_anything_is_created(swarm: Swarm, folder: Path) -> None:
     lost = "networks: [gone], secrets: [gone], configs: [gone], volumes: [nowhere:/x]"
     outer = "{gone: {external: true}}"

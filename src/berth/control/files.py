@@ -144,10 +144,15 @@ async def check_files(control: Control, actor: Actor, stack: str, files: tuple[N
 
 def missing(control: Control, spec: TaskSpec) -> tuple[Problem, ...]:
     """Secrets and configs that the spec mounts and Berth's own store lacks; nothing where the engine has its own."""
-    if control.engine.files is not None:
+    if not _mounted_by_berth(control):
         return ()
     known = {(one.kind, one.name) for one in control.cluster.files.values()}
     return tuple(_missing(kind, ref.source) for kind, ref in refs(spec) if (kind, ref.source) not in known)
+
+
+def _mounted_by_berth(control: Control) -> bool:
+    """False where the engine has its own store, and where nothing is mounted since nothing runs for real."""
+    return control.engine.files is None and control.engine.capabilities.images
 
 
 def without(spec: TaskSpec, coming: Coming) -> TaskSpec:
@@ -163,7 +168,7 @@ def without(spec: TaskSpec, coming: Coming) -> TaskSpec:
 
 def placed(control: Control, job: Job) -> tuple[PlacedFile, ...]:
     """What a container of the job gets mounted, opened. Raises EngineError when something is missing or unreadable."""
-    if control.engine.files is not None or not (job.spec.secrets or job.spec.configs):
+    if not _mounted_by_berth(control) or not (job.spec.secrets or job.spec.configs):
         return ()
     own, found = OwnFiles(control), []
     for kind, ref in refs(job.spec):
@@ -183,11 +188,17 @@ def refs(spec: TaskSpec) -> list[tuple[FileKind, FileRef]]:
     return [*(("secret", ref) for ref in spec.secrets), *(("config", ref) for ref in spec.configs)]
 
 
-def users_of(control: Control, seen: SeenFile) -> tuple[str, ...]:
-    """The names of what uses a secret or config: jobs that have not ended, and what the engine knows of."""
-    jobs = (control.cluster.jobs[job_id] for job_id in control.cluster.work.live)
-    named = [job.name for job in jobs if (seen.kind, seen.name) in {(kind, ref.source) for kind, ref in refs(job.spec)}]
-    return tuple(sorted({*named, *seen.users}))
+def with_users(control: Control, found: Iterable[SeenFile]) -> tuple[SeenFile, ...]:
+    """The files with all that uses them: jobs that have not ended, and what the engine knows of."""
+    used: dict[tuple[FileKind, str], set[str]] = {}
+    for job_id in control.cluster.work.live:
+        job = control.cluster.jobs[job_id]
+        for kind, ref in refs(job.spec):
+            used.setdefault((kind, ref.source), set()).add(job.name)
+    return tuple(
+        msgspec.structs.replace(one, users=tuple(sorted({*one.users, *used.get((one.kind, one.name), ())})))
+        for one in found
+    )
 
 
 def name_problem(kind: FileKind, name: str) -> Problem | None:

@@ -1,9 +1,7 @@
 """Commands on secrets: create, list, remove by hand, in the engine's store or in Berth's own."""
 
-import msgspec
-
 from berth.control.context import Control
-from berth.control.files import digested, name_problem, size_problem, store_of, users_of
+from berth.control.files import digested, name_problem, size_problem, store_of, with_users
 from berth.control.permit import may_submit, must_own_file
 from berth.model.errors import BadInput, NotFound, Refused
 from berth.model.stored import Content, FileObject, NewFile, SeenFile
@@ -12,8 +10,7 @@ from berth.model.token import Actor
 
 async def secrets(control: Control) -> tuple[SeenFile, ...]:
     """All secrets by name, each with the jobs and services that use it; never with its content."""
-    seen = await store_of(control).all("secret")
-    return tuple(msgspec.structs.replace(one, users=users_of(control, one)) for one in seen)
+    return with_users(control, await store_of(control).all("secret"))
 
 
 async def create_secret(control: Control, actor: Actor, name: str, content: Content) -> SeenFile:

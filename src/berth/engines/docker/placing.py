@@ -1,7 +1,8 @@
 """Puts secrets and configs where a container mounts them from: a folder of the host's /run, which is memory.
 
 A daemon takes files only into a container, and it cannot write into a tmpfs of one. So a container that is created and
-never started binds the folder, the files are copied through it, and the real container binds each file, read-only.
+never started binds the folder, the files are copied through it, and the real container binds each file, read-only (`z`
+marks the folder as containers' own where SELinux asks for it).
 This needs nothing but the Docker API, so a daemon that is reached by ssh or TLS is served like the own one.
 """
 
@@ -115,7 +116,7 @@ class Placing:
             "Image": image,
             "Cmd": ["berth"],
             "Labels": {marks.CLUSTER: cluster},
-            "HostConfig": {"Binds": [f"{ROOT}:{INSIDE}"], "NetworkMode": "none"},
+            "HostConfig": {"Binds": [f"{ROOT}:{INSIDE}:z"], "NetworkMode": "none"},
         }
         made = msgspec.json.decode(await self._docker.send("/containers/create", body))["Id"]
         path = f"/containers/{segment(made)}"
