@@ -4,13 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from berth.dockerapi.holders import EVERY_CARD, VISIBLE, listed
 from berth.model import marks
 from berth.model.card import Card
 
-VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 CDI = "nvidia.com/gpu="
-EVERY_CARD = "all"
-_NONE = ("", "void", "none")
 
 
 class Inspected(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +41,7 @@ class Inspected(msgspec.Struct, frozen=True, kw_only=True):
 
     def asked_cards(self, inherited: str | None) -> tuple[str, ...]:
         """The cards that its caller asked for in words; `inherited` is what the image's own environment says."""
-        said = () if self.visible == inherited else _listed(self.visible or "")
+        said = () if self.visible == inherited else listed(self.visible)
         return (*self.requests, *(path.removeprefix("/dev/nvidia") for path in self.devices), *said)
 
 
@@ -134,10 +132,6 @@ def _requested(request: _Request) -> tuple[str, ...]:
     if request.driver != "nvidia" and not any("gpu" in group for group in request.capabilities or ()):
         return ()
     return named or ((EVERY_CARD,) if request.count < 0 else tuple(map(str, range(request.count))))
-
-
-def _listed(value: str) -> tuple[str, ...]:
-    return () if value in _NONE else tuple(part.strip() for part in value.split(",") if part.strip())
 
 
 def _variable(env: Iterable[str], name: str) -> str | None:

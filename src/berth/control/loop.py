@@ -15,13 +15,17 @@ from berth.control.reconcile import Reconciler
 from berth.control.tidy import keep_tidy
 from berth.core.handover import waits_for_name
 from berth.model.change import Superseded
-from berth.model.errors import BerthError, EngineError, Refused
+from berth.model.errors import BerthError, EngineError, EngineUnknown, Refused
 
 BUSY_S = 0.2
 """Between two looks while something starts, stops, or runs while others wait, on an engine that gives no hints."""
 CALM_S = 1.0
 IDLE_S = 3.0
 CLAIM_S = 20.0
+AWAY_S = 0.5
+"""After an engine that did not answer."""
+FAULT_S = 1.0
+"""After a fault of Berth's own."""
 LABEL_PACE_S = 0.1
 PACE_S = 0.01
 """The least pause after a pass: what comes meanwhile is done together. A first change is never waited with."""
@@ -56,16 +60,15 @@ class Loop:
             if task.state in ("running", "stopping") and not job.native:
                 self.control.keeper.follow(task.id)
         duties = {
-            "observe": (self._observing, None),
             "reconcile": (self.reconciler.run, PACE_S),
             "reclaim": (self.reclaimer.run, PACE_S),
             "place": (self.placer.run, PACE_S),
             "label": (self.labeller.run, LABEL_PACE_S),
         }
         for name, (duty, pace) in duties.items():
-            work = duty() if pace is None else self._on_bell(name, duty, pace)
-            self._tasks.append(asyncio.create_task(work, name=name))
+            self._tasks.append(asyncio.create_task(self._on_bell(name, duty, pace), name=name))
         self._tasks += [
+            asyncio.create_task(self._on_bell("observe", self._observe, PACE_S, self._pace), name="observe"),
             asyncio.create_task(self._hints(), name="hints"),
             asyncio.create_task(self._claiming(), name="claim"),
             asyncio.create_task(keep_tidy(self.control), name="tidy"),
@@ -117,29 +120,14 @@ class Loop:
             except EngineError as error:
                 self.control.trouble(str(error))
 
-    async def _observing(self) -> None:
-        bell = self.control.bell("observe")
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._pace()):
-                    await bell.wait()
-            bell.clear()
-            began = self.control.clock.monotonic()
-            try:
-                await self.look()
-            except BerthError as error:
-                self.control.trouble(str(error))
-                await self.control.clock.sleep(0.5)
-                continue
-            except Superseded:
-                self.superseded.set()
-                return
-            except Exception:  # noqa: BLE001 - a fault in one look must not end the loop; it is told whole
-                self._log(traceback.format_exc())
-                await self.control.clock.sleep(0.5)
-                continue
-            self.control.wake("reconcile", "reclaim")
-            await self._rest(began, PACE_S)
+    async def _observe(self) -> None:
+        try:
+            await self.look()
+        except (EngineError, EngineUnknown) as error:
+            self.control.trouble(str(error))
+            await self.control.clock.sleep(AWAY_S)
+            return
+        self.control.wake("reconcile", "reclaim")
 
     async def _rest(self, began: float, pace: float) -> None:
         """Leave time for others: the longer a pass took, the longer the pause."""
@@ -155,24 +143,31 @@ class Loop:
         contended = "running" in states and bool(self.control.cluster.work.waiting)
         return BUSY_S if moving or contended else (CALM_S if self.control.cluster.work.open else IDLE_S)
 
-    async def _on_bell(self, name: str, duty: Callable[[], Awaitable[None]], pace: float) -> None:
+    async def _on_bell(
+        self, name: str, duty: Callable[[], Awaitable[None]], pace: float, patience: Callable[[], float] | None = None
+    ) -> None:
+        """Do the duty each time its bell rings, and where it has `patience` after so many seconds without that, too."""
         bell = self.control.bell(name)
-        while True:
-            await bell.wait()
+        while not self.superseded.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience() if patience else None):
+                    await bell.wait()
             bell.clear()
             began = self.control.clock.monotonic()
-            try:
-                await duty()
-            except EngineError as error:
-                self.control.trouble(str(error))
-            except Superseded:
-                self.superseded.set()
-                return
-            except Exception:  # noqa: BLE001 - a fault in one pass must not end the loop; it is told whole
-                self._log(traceback.format_exc())
-                await self.control.clock.sleep(1.0)
-                self.control.wake(name)
+            await self._once(name, duty)
             await self._rest(began, pace)
+
+    async def _once(self, name: str, duty: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await duty()
+        except (EngineError, EngineUnknown) as error:
+            self.control.trouble(str(error))
+        except Superseded:
+            self.superseded.set()
+        except Exception:  # noqa: BLE001 - a fault in one pass must not end the loop; it is told whole
+            self._log(traceback.format_exc())
+            await self.control.clock.sleep(FAULT_S)
+            self.control.wake(name)
 
     async def _hints(self) -> None:
         async for _ in self.control.engine.changes():

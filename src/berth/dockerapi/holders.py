@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+EVERY_CARD = "all"
 NO_CARDS = ("", "void", "none")
 CARD_KINDS = ("gpu", "nvidia-gpu")
 """Kinds of generic resources that mean cards, in lower case."""
@@ -14,16 +16,22 @@ def by_environment(env: Iterable[str], inherited: Mapping[str, str] | None = Non
     """Cards asked for by NVIDIA_VISIBLE_DEVICES or NV_GPU; what the image itself sets does not count."""
     values = dict(pair.partition("=")[::2] for pair in env)
     given = {name: value for name, value in values.items() if (inherited or {}).get(name) != value}
-    visible = given.get("NVIDIA_VISIBLE_DEVICES")
+    visible = given.get(VISIBLE)
     if visible in NO_CARDS:
         return False, ()
     named = _names(visible) or _names(given.get("NV_GPU"))
     return visible is not None or bool(named), named
 
 
-def _names(value: str | None) -> tuple[str, ...]:
+def listed(value: str | None) -> tuple[str, ...]:
+    """The names in a list of cards with commas; none where it says that there shall be none."""
     names = tuple(part.strip() for part in (value or "").split(",") if part.strip())
-    return () if "all" in names or names == ("none",) or names == ("void",) else names
+    return () if len(names) == 1 and names[0] in NO_CARDS else names
+
+
+def _names(value: str | None) -> tuple[str, ...]:
+    names = listed(value)
+    return () if EVERY_CARD in names else names
 
 
 def by_device_ids(ids: Iterable[str]) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from berth.dockerapi import marking
+from berth.dockerapi.holders import VISIBLE
 from berth.model import templated
 from berth.model.launch import Launch
 from berth.model.spec import Healthcheck, Mount, NetworkUse, Surroundings, TaskSpec
 
-VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 SWARM_RESOURCE = "DOCKER_RESOURCE_"
 Fill = Callable[[str], str]
 NO_DEVICE_NODES = "CAP_MKNOD"

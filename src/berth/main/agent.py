@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from berth.cli.parser import Parser
+from berth.main.arguments import program, with_help
 
 if TYPE_CHECKING:
     from berth.agent.agent import AgentSettings
@@ -54,22 +55,10 @@ async def _serve(settings: "AgentSettings", link: "HttpLink") -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="berth agent",
-        description="Run the agent of this node: it tells the server about cards and containers.",
-        epilog=f"example:\n  {EXAMPLE}",
-        allow_abbrev=False,
-        add_help=False,
-    )
-    parser.example = EXAMPLE
+    parser = program("agent", "Run the agent of this node: it tells the server about cards and containers.", EXAMPLE)
     parser.add_argument("--server", required=True, metavar="URL", help="the server's address")
     parser.add_argument("--token-file", required=True, type=Path, metavar="F", help="the file with this node's token")
     vendors = ("auto", "nvidia", "declared", "simulated")
     parser.add_argument("--vendor", default="auto", choices=vendors, help="whose cards to look for")
-    parser.add_argument("--simulate", default="", metavar="SPEC", help="simulated cards")
-    parser.add_argument("--cards", type=Path, metavar="FILE", help="a JSON list of card objects")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="the CA of the server's certificate, as PEM")
-    parser.add_argument("--docker-host", default="", metavar="H", help="this node's daemon, as the docker CLI finds it")
-    parser.own = len(parser.actions)
-    parser.add_argument("-h", "--help", action="help", help="show this and end")
-    return parser
+    return with_help(parser)

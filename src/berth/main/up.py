@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from berth.cli.parser import Parser
 from berth.client.config import keep
+from berth.main.arguments import program, with_help
 from berth.main.options import DEFAULT_LISTEN, Options, default_data, loopback, parse_listen
 
 if TYPE_CHECKING:
@@ -93,27 +93,15 @@ def _count(number: int, what: str) -> str:
 
 
 def _options(argv: Sequence[str]) -> Options:
-    parser = Parser(
-        prog="berth up",
-        description="Start a server and the agent of this machine in one process.",
-        epilog=f"example:\n  {EXAMPLE}",
-        allow_abbrev=False,
-        add_help=False,
-    )
-    parser.example = EXAMPLE
+    parser = program("up", "Start a server and the agent of this machine in one process.", EXAMPLE)
     parser.add_argument("--engine", default="auto", metavar="WORD", help="auto, docker, swarm or simulated")
-    parser.add_argument("--simulate", default="", metavar="SPEC", help="simulated cards: node1=A100-SXM4-80GB:4,...")
-    parser.add_argument("--cards", type=Path, metavar="FILE", help="a JSON list of card objects")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder of database, logs and token")
     parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help=f"by default {DEFAULT_LISTEN}")
     parser.add_argument("--store", default="", metavar="URL", help="a database URL; by default SQLite in DIR")
-    parser.add_argument("--docker-host", default="", metavar="H", help="unix://, ssh://, tcp:// or a Docker context")
     parser.add_argument("--tls-cert", type=Path, metavar="F", help="certificate chain as PEM")
     parser.add_argument("--tls-key", type=Path, metavar="F", help="its key as PEM")
     parser.add_argument("--insecure", action="store_true", help="plain HTTP beyond loopback")
-    parser.own = len(parser.actions)
-    parser.add_argument("-h", "--help", action="help", help="show this and end")
-    args = parser.parse_args(list(argv))
+    args = with_help(parser).parse_args(list(argv))
     host, port = parse_listen(args.listen)
     return Options(
         engine=args.engine,

@@ -16,6 +16,7 @@ from berth.engines.docker.chores import Chores
 from berth.engines.docker.look import Reader, published
 from berth.engines.docker.placing import Placing
 from berth.engines.docker.pulls import Pulls
+from berth.engines.placing_nothing import PlacesNothing
 from berth.model import marks
 from berth.model.bounded import Bounded
 from berth.model.errors import (
@@ -31,7 +32,7 @@ from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Life, Observed, Other, SeenNode, SeenPort, SlotObject
+from berth.model.seen import Life, Observed, Other, SeenNode, SeenPort
 from berth.model.spec import Pinned, TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
 
@@ -43,7 +44,7 @@ EARLY_S = 0.3
 GRACE_S = 10.0
 
 
-class DockerEngine:
+class DockerEngine(PlacesNothing):
     """One daemon. See `ports.Engine` for what each call promises. A slot has no object of its own here."""
 
     name = "docker"
@@ -80,9 +81,7 @@ class DockerEngine:
         warnings = fitness.open_door(self._docker.address)
         if not self._info.live_restore:
             warnings = (*warnings, refusals.NO_LIVE_RESTORE)
-        return EngineIdentity(
-            id=self._info.id, version=version.version, warnings=warnings
-        )
+        return EngineIdentity(id=self._info.id, version=version.version, warnings=warnings)
 
     async def close(self) -> None:
         """Leave; what runs goes on. Pulls and pending stops end here and are asked for again at the next start."""
@@ -192,25 +191,6 @@ class DockerEngine:
         await self._remove(key, labels)
         for older in self._look.older(labels):
             await self._remove(older, self._look.labels(older))
-
-    async def restore_replicas(self, seen: SlotObject) -> None:
-        """A container has no replicas that a person could set."""
-
-    async def apply_native(self, launch: Launch) -> Handle:
-        """A Docker host places no services: Berth places every slot itself. Always raises Refused."""
-        raise Refused(refusals.no_native(launch.name))
-
-    async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:  # noqa: ARG002 - there is none
-        """A Docker host has no services. Always raises Refused."""
-        raise Refused(refusals.no_native(launch.name))
-
-    async def take_over_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
-        """A Docker host has no services. Always raises Refused."""
-        raise Refused(refusals.no_native(launch.name))
-
-    async def resize(self, service: str, replicas: int) -> None:  # noqa: ARG002 - there is none
-        """A Docker host has no services. Always raises Refused."""
-        raise Refused(refusals.no_native(service))
 
     async def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
         """Output of the container, as its log driver keeps it."""

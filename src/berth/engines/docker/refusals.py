@@ -28,15 +28,6 @@ def removed(launch: Launch) -> StaleVersion:
     )
 
 
-def no_native(name: str) -> Problem:
-    """There is nobody who places services."""
-    return Problem(
-        code="no-native-services",
-        message=f"{name} cannot be left to the engine: a Docker host places no services by itself.",
-        hint="Berth places each of its tasks.",
-    )
-
-
 def no_labels(node: str, keys: Iterable[str]) -> Problem:
     """The daemon's labels are in its configuration file."""
     return Problem(

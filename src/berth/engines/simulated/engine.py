@@ -9,17 +9,18 @@ from typing import Any
 import msgspec
 
 from berth.dockerapi import marking, shapes
+from berth.engines.placing_nothing import PlacesNothing
 from berth.engines.simulated import refusals
 from berth.engines.simulated.journal import Journal
 from berth.engines.simulated.records import Labels, Run, Slot
 from berth.engines.simulated.script import World, play
 from berth.engines.simulated.state import State, ended
-from berth.model.errors import Problem, Refused
+from berth.model.errors import Problem
 from berth.model.image import RegistryAnswer
 from berth.model.job import Network, Stack
 from berth.model.launch import Handle, Launch
 from berth.model.node import Node
-from berth.model.seen import Observed, SeenNode, SlotObject
+from berth.model.seen import Observed, SeenNode
 from berth.model.simulate import EVERY_NODE, SimulatedNode
 from berth.model.spec import Pinned, TaskSpec
 from berth.ports import Capabilities, Clock, EngineIdentity, LogLine
@@ -32,7 +33,7 @@ FOLLOW_S = 0.5
 VERSION = "simulated"
 
 
-class SimulatedEngine:
+class SimulatedEngine(PlacesNothing):
     """Nodes that exist only here. See `ports.Engine` for what each call promises; `script` for what commands do.
 
     Time comes from the clock alone, so that a virtual one plays hours in a moment and always in the same way.
@@ -152,25 +153,6 @@ class SimulatedEngine:
         for key in (*(run.id for run in self._state.runs_of(slot)), slot):
             self._state.drop(key)
         self._ring()
-
-    async def restore_replicas(self, seen: SlotObject) -> None:
-        """Nobody but Berth can scale a slot here."""
-
-    async def apply_native(self, launch: Launch) -> Handle:
-        """Nothing is placed by this engine. Always raises Refused."""
-        raise Refused(refusals.no_native(launch.name))
-
-    async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:  # noqa: ARG002 - there is none
-        """Nothing is placed by this engine. Always raises Refused."""
-        raise Refused(refusals.no_native(launch.name))
-
-    async def take_over_native(self, launch: Launch, service: str) -> Handle:  # noqa: ARG002 - there is none
-        """Nothing is placed by this engine. Always raises Refused."""
-        raise Refused(refusals.no_native(launch.name))
-
-    async def resize(self, service: str, replicas: int) -> None:  # noqa: ARG002 - there is none
-        """Nothing is placed by this engine. Always raises Refused."""
-        raise Refused(refusals.no_native(service))
 
     async def logs(self, handle: Handle, since: float, follow: bool) -> AsyncIterator[LogLine]:
         """What the command printed so far, and with `follow` what it prints until it ends."""

@@ -35,12 +35,3 @@ def no_node(name: str, known: Iterable[str]) -> EngineError:
             hint=f"Its nodes are: {', '.join(sorted(known))}.",
         )
     )
-
-
-def no_native(name: str) -> Problem:
-    """There is nobody who places services."""
-    return Problem(
-        code="no-native-services",
-        message=f"{name} cannot be left to the simulated engine: it places nothing by itself.",
-        hint="Berth places each of its tasks.",
-    )
