@@ -13,6 +13,7 @@ from berth.compose.ports import short as short_port
 from berth.compose.scalars import plain
 from berth.compose.storage import short
 from berth.compose.tree import Entry, Items, Mapping, Node, Scalar
+from berth.compose.units import nanoseconds
 from berth.model.spec import Port
 
 Rule = Callable[[Node, Node], Node]
@@ -112,7 +113,12 @@ def _pairs(keep_empty: bool) -> Rule:
             return over
         entries = dict(first.entries)
         for name, entry in second.entries.items():
-            if name not in entries or keep_empty or not _is_empty_text(entry.node):
+            if (
+                name not in entries
+                or keep_empty
+                or not _is_empty_text(entry.node)
+                or _is_empty_text(entries[name].node)
+            ):
                 entries[name] = entry
         return Mapping(base.place, entries)
 
@@ -149,6 +155,27 @@ def _network_use(base: Node, over: Node) -> Node:
     kept = {name: entry for name, entry in base.entries.items() if name != "aliases"}
     new = {name: entry for name, entry in over.entries.items() if name != "driver_opts" and not _is_empty(entry.node)}
     return Mapping(over.place, kept | new)
+
+
+def _hosts(base: Node, over: Node) -> Node:
+    """Lines one after the other, whichever form they have."""
+    return _appended(_lines(base), _lines(over))
+
+
+def _lines(node: Node) -> Node:
+    if not isinstance(node, Mapping):
+        return node
+    lines = {f"{n}:{one.node.written}": one.key for n, one in node.entries.items() if isinstance(one.node, Scalar)}
+    return Items(node.place, [Scalar(lines[line], line, line) for line in sorted(lines)])
+
+
+def _time(base: Node, over: Node) -> Node:
+    """A time of nothing counts as empty."""
+    try:
+        none = isinstance(over, Scalar) and not nanoseconds(over.written)
+    except ValueError:
+        none = False
+    return base if none else over
 
 
 def _logging(base: Node, over: Node) -> Node:
@@ -228,12 +255,21 @@ def _target(node: Node) -> str:
         return node.written
 
 
+_TIMES = (
+    "stop_grace_period",
+    *(f"healthcheck.{key}" for key in ("interval", "timeout", "start_period", "start_interval")),
+    *(f"deploy.restart_policy.{key}" for key in ("delay", "window")),
+    *(f"deploy.{key}.{time}" for key in ("update_config", "rollback_config") for time in ("delay", "monitor")),
+)
 _SORTED = ("ports", "secrets", "configs", "volumes")
 """Of a service in two files these are sorted even where the later one says nothing of them."""
 _RULES: dict[str, Rule] = {
     "environment": _pairs(keep_empty=False),
     "labels": _pairs(keep_empty=True),
     "deploy.labels": _pairs(keep_empty=True),
+    "sysctls": _pairs(keep_empty=True),
+    "extra_hosts": _hosts,
+    **dict.fromkeys(_TIMES, _time),
     **dict.fromkeys(("env_file", "dns", "dns_search", "tmpfs"), _appended),
     "command": _replace,
     "entrypoint": _replace,

@@ -8,6 +8,7 @@ from berth.compose.container import environment, time_limit
 from berth.compose.facts import Facts
 from berth.compose.fields import Fields
 from berth.compose.final import final
+from berth.compose.folding import folded
 from berth.compose.goyaml import text_of
 from berth.compose.report import Report
 from berth.compose.scope import Scope
@@ -46,7 +47,7 @@ def read_stack(bundle: Bundle, stack: str, facts: Facts, strict: bool | None = N
     _stack_name(stack, report)
     trees = _trees(bundle, report)
     scope = Scope(bundle, report)
-    whole = merge.merge([_expanded(one, scope) for one in trees])
+    whole = _merged(trees, scope, report)
     needs = _needs(whole, scope, contents=True)
     if needs is not None:
         return LoadedStack(needs=needs)
@@ -70,7 +71,7 @@ def merged_stack(bundle: Bundle, facts: Facts) -> Final:
     report = Report()
     trees = _trees(bundle, report)
     scope = Scope(bundle, report)
-    whole = merge.merge([_expanded(one, scope, extras=True) for one in trees])
+    whole = _merged(trees, scope, report, extras=True)
     needs = _needs(whole, scope, contents=False)
     if needs is not None:
         return Final({}, needs=needs)
@@ -112,6 +113,14 @@ def _trees(bundle: Bundle, report: Report) -> list[Mapping]:
     if broken or not found:
         report.finish()
     return found
+
+
+def _merged(trees: list[Mapping], scope: Scope, report: Report, extras: bool = False) -> Mapping:
+    """The files as one, with their variables replaced."""
+    expanded = [_expanded(one, scope, extras) for one in trees]
+    if len(trees) > 1 and not scope.needs.variables:
+        expanded = [folded(one, scope, report) for one in expanded]
+    return merge.merge(expanded)
 
 
 def _expanded(whole: Mapping, scope: Scope, extras: bool = False) -> Mapping:

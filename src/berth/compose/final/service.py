@@ -227,9 +227,8 @@ _SERVICE: dict[str, Shape] = {
     "tty": flag,
     "ulimits": _ulimits,
     "user": text,
-    "oom_score_adj": number,
     "userns_mode": text,
     "volumes": plain,
     "working_dir": text,
 }
-_BERTH_SERVICE: dict[str, Shape] = each(plain, "dns_opt", "gpus", "group_add", "runtime")
+_BERTH_SERVICE: dict[str, Shape] = each(plain, "dns_opt", "gpus", "group_add", "oom_score_adj", "runtime")
