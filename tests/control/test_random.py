@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from berth.control.commands import jobs as commands
 from berth.control.commands import stacks
+from berth.control.mirror.cluster import Cluster
 from berth.model.job import Job
 from berth.model.lifecycle import FINISHED
 from berth.model.spec import Restart
@@ -50,8 +51,14 @@ class Story:
             await self._do(kind, which, much)
             if much % 2:
                 await self.bench.step()
+            await self._mirrors_the_store()
             self.bench.clock.pass_(0.3)
         return []
+
+    async def _mirrors_the_store(self) -> None:
+        """What a server keeps in memory is what another would load now."""
+        loaded = Cluster(await self.bench.control.writer.read(lambda store: store.load()))
+        assert _shown(self.bench.control.cluster) == _shown(loaded)
 
     async def _do(self, kind: str, which: int, much: int) -> None:
         does: dict[str, Callable[[int, int], Awaitable[object]]] = {
@@ -136,6 +143,28 @@ class Story:
             for task in cluster.tasks_of(job_id):
                 if task.state in ("waiting", "prepared") and not job.cancelled:
                     assert self.bench.free() < 8, f"{task.id} waits beside free cards: {cluster.waits.get(task.id)}"
+
+
+def _shown(cluster: Cluster) -> dict[str, object]:
+    """The rows and all that is derived from them; ended jobs that nobody asks for apart."""
+    work, ledger = cluster.work, cluster.ledger
+    tasks = [task for _, task in work.unfinished()]
+    return {
+        "jobs": {job_id: cluster.jobs[job_id] for job_id in work.live},
+        "open": {task.id: task for task in tasks},
+        "active": set(work.active),
+        "waiting": set(work.waiting),
+        "services": {name: work.services.of(name) for name in cluster.stacks},
+        "superseded": work.services.superseded() & {task.job for task in tasks},
+        "nodes": cluster.nodes,
+        "stacks": cluster.stacks,
+        "cards": ledger.cards,
+        "on node": {name: set(ledger.on_node(name)) for name in cluster.nodes},
+        "rooms": ledger.rooms,
+        "holders": ledger.holders,
+        "grants": ledger.grants,
+        "booked": {name: (cluster.booked.on(name), cluster.booked.tasks[name]) for name in cluster.nodes},
+    }
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -110,9 +110,10 @@ class Cluster:
                 self.work.put_job(job)
             case Take(task=task_id, shares=shares):
                 self.ledger.take(task_id, shares)
+                self.work.regranted(task_id)
             case Give(task=task_id, cards=cards):
                 self.ledger.give(task_id, cards)
-                self.work.given_back(task_id)
+                self.work.regranted(task_id)
             case PutNode(node=node):
                 self._put_node(node)
             case DropNode(name=name):

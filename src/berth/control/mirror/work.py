@@ -93,10 +93,10 @@ class Work:
             self.waiting.pop(task.id, None)
         self._changed.mark("jobs", "cards")
 
-    def given_back(self, task_id: str) -> None:
-        """The task may hold nothing any more."""
+    def regranted(self, task_id: str) -> None:
+        """What the task holds in the ledger has changed."""
         task = self._by_id.get(task_id)
-        if task is not None and task_id not in self._granted:
+        if task is not None:
             self._sort(task)
 
     def _sort(self, task: Task) -> None:
