@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from berth.api import views
 from berth.api.native import native_tasks
 from berth.control.mirror.cluster import Cluster
+from berth.core.rollout import in_words, progress, settings
 from berth.core.status import JobStatus, handing_over, job_status
 from berth.model.card import WHOLE
 from berth.model.errors import Problem
 from berth.model.job import Job, Task
+from berth.model.lifecycle import OCCUPYING
 from berth.model.node import Node
+from berth.model.rollout import OVER
 from berth.model.snapshot import CardView, NodeView
 
 SIMULATED = "simulated"
@@ -163,6 +166,7 @@ def job(cluster: Cluster, one: Job, tasks: Sequence[Task] | None = None) -> view
         gpus=-1 if ask.all_matching else ask.gpus or len(ask.named),
         image=one.spec.image,
         warnings=one.warnings,
+        rollout=rollout(cluster, one, tasks),
         tasks=[_task(cluster, one, task) for task in tasks],
     )
 
@@ -182,8 +186,37 @@ def _task(cluster: Cluster, one: Job, task: Task) -> views.Task:
         exit_code=task.exit_code,
         error=task.error,
         reason=(wait.reason if wait is not None else task.reason) or None,
-        message=wait.message if wait is not None else handing_over(task),
+        message=wait.message if wait is not None else handing_over(task) or _of_update(one, task),
         position=wait.position if wait is not None else None,
         started_at=moment(task.started_at),
         ended_at=moment(task.ended_at),
     )
+
+
+def rollout(cluster: Cluster, one: Job, tasks: Sequence[Task]) -> views.Rollout | None:
+    """The latest update of the job; that of a native service is the engine's own."""
+    plan, native = settings(one), cluster.sight.updates.get(one.id)
+    state = native if one.native else one.rollout
+    if state is None:
+        return None
+    done, total = progress(one, tasks) if not one.native else (sum(t.state == "running" for t in tasks), len(tasks))
+    return views.Rollout(
+        state=state.phase,
+        message=state.message if one.native else in_words(one, tasks),
+        done=done,
+        total=total,
+        parallelism=plan.parallelism,
+        failure_action=plan.failure_action,
+        started_at=moment(state.started_at),
+        ended_at=moment(state.ended_at),
+    )
+
+
+def _of_update(one: Job, task: Task) -> str:
+    """What an update does with a slot that it has not changed yet; "" for any other."""
+    state = one.rollout
+    if state is None or state.phase in OVER or task.generation in (0, one.generation) or task.state not in OCCUPYING:
+        return ""
+    if task.stop_for == "replace" or task.state == "restarting":
+        return "is being changed to the new form"
+    return "still runs an earlier form"

@@ -12,6 +12,7 @@ import msgspec
 from berth.model.card import CardState
 from berth.model.job import JobState, TaskState
 from berth.model.node import NodeState
+from berth.model.rollout import Phase
 from berth.model.token import Role
 
 T = TypeVar("T")
@@ -124,6 +125,22 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None
 
 
+class Rollout(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest update of a job across its slots; of a service that Swarm places, Swarm's own.
+
+    `done` of `total` slots run the form that it goes to. `message` says how it goes, or why it stands still.
+    """
+
+    state: Phase
+    message: str
+    done: int
+    total: int
+    parallelism: int
+    failure_action: str
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A job: a stack's service or a `berth run`. `gpus` is what each task asks for (-1: every matching card)."""
 
@@ -150,6 +167,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int
     image: str
     warnings: tuple[str, ...]
+    rollout: Rollout | None
     tasks: list[Task]
 
 

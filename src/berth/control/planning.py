@@ -6,8 +6,10 @@ from typing import Literal
 import msgspec
 
 from berth.control.context import Control
+from berth.control.rollout import planned
 from berth.control.views import candidate
 from berth.core.decide import decide
+from berth.core.everywhere import covers_nodes, is_dropped, slots
 from berth.model.job import Job, Task
 from berth.model.lifecycle import OCCUPYING
 from berth.model.plan import JobPlan, Place, PlanReport, TaskPlan, Wait
@@ -25,6 +27,7 @@ def report(control: Control, jobs: Sequence[Job], old: Mapping[str, Job] | None 
             JobPlan(
                 name=job.name,
                 change=_change(job, known.get(job.name)),
+                note=planned(control, known[job.name], job) if job.name in known else "",
                 tasks=_task_plans(control, job, known.get(job.name), places, waits),
             )
             for job in jobs
@@ -42,7 +45,7 @@ def _tasks_to_place(control: Control, job: Job, old: Job | None) -> list[Task]:
     """Tasks that a decision must find cards for: all of a new job, the new or waiting slots of a changed one."""
     if job.native:
         return []
-    fresh = [Task(id=f"{job.id}.{slot}", job=job.id, slot=slot) for slot in range(1, job.replicas + 1)]
+    fresh = _slots(control, job, old)
     if old is None:
         return fresh
     kept = control.cluster.tasks.get(old.id, {})
@@ -56,6 +59,17 @@ def _tasks_to_place(control: Control, job: Job, old: Job | None) -> list[Task]:
             moved = msgspec.structs.replace(task, cards=running.cards, node=running.node, wants_replace=True)
             result.append(moved)
     return result
+
+
+def _slots(control: Control, job: Job, old: Job | None) -> list[Task]:
+    """The slots that the job would have, as if none ran yet."""
+    if not covers_nodes(job):
+        return [Task(id=f"{job.id}.{slot}", job=job.id, slot=slot) for slot in range(1, job.replicas + 1)]
+    there = control.cluster.tasks_of(old.id) if old is not None else ()
+    found = slots(job, there, control.views.nodes())
+    kept = (task for task in there if task not in found.end and (not is_dropped(task) or task in found.again))
+    known = (Task(id=task.id, job=job.id, slot=task.slot, for_node=task.for_node) for task in kept)
+    return [*known, *found.fresh]
 
 
 def _decided(control: Control, extra: list[Candidate]) -> tuple[dict[str, Place], dict[str, Wait]]:
@@ -72,7 +86,8 @@ def _task_plans(
     if job.native:
         why = "the engine places it itself"
         return tuple(TaskPlan(service=job.service, slot=n, starts="now", why=why) for n in range(1, job.replicas + 1))
-    return tuple(_task_plan(control, job, old, slot, places, waits) for slot in range(1, job.replicas + 1))
+    planned = _slots(control, job, old)
+    return tuple(_task_plan(control, job, old, task.slot, places, waits) for task in planned)
 
 
 def _task_plan(

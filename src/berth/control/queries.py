@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from berth.control.context import Control
-from berth.core.explain import explain
+from berth.core.everywhere import covers_nodes
+from berth.core.explain import explain, on_each_node
+from berth.core.rollout import in_words
 from berth.core.status import JobStatus, job_status
 from berth.model.errors import Ambiguous, NotFound, Problem
 from berth.model.job import Attempt, Job, Task
@@ -65,6 +67,22 @@ async def why(control: Control, job_id: str) -> Why:
     """Why the job is in the state it is in: for one that waits, rule by rule and node by node."""
     job = control.cluster.jobs.get(job_id) or await resolve(control, job_id)
     tasks = await tasks_of(control, job)
+    answer = _with_update(job, tasks, await _why(control, job, tasks))
+    if not covers_nodes(job) or job.cancelled or job.ended_at is not None:
+        return answer
+    nodes, never = on_each_node(control.views.snapshot(control.clock.now()), job, tasks)
+    return msgspec.structs.replace(answer, nodes=nodes, never=never and not job.replicas)
+
+
+def _with_update(job: Job, tasks: Sequence[Task], answer: Why) -> Why:
+    """The answer with how the job's update stands; a state that says it already is left as it is."""
+    update = "" if job.ended_at is not None or job.cancelled else in_words(job, tasks)
+    if not update or update in answer.message:
+        return answer
+    return msgspec.structs.replace(answer, message=f"{answer.message} {job.name}: {update}.")
+
+
+async def _why(control: Control, job: Job, tasks: Sequence[Task]) -> Why:
     waiting = [task for task in tasks if task.state in QUEUED or task.wants_replace]
     if waiting and not job.cancelled:
         answer = explain(control.views.snapshot(control.clock.now()), waiting[0].id, control.policy)

@@ -2,18 +2,23 @@
 before it looks at anything, so that no attempt begins on a judgement that is out of date.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from berth.control.amend import commit_whole
 from berth.control.context import Control
 from berth.control.rescale import slots_of
 from berth.core import retarget
-from berth.core.rollout import Step, next_step, settings, taken_down
+from berth.core.rollout import Step, members, next_step, settings, taken_down
 from berth.model.change import Batch, Give, Note, PutJob, PutTask
+from berth.model.draft import Draft
 from berth.model.errors import Problem
 from berth.model.job import Job, Task
-from berth.model.lifecycle import refill, revise
+from berth.model.lifecycle import OCCUPYING, refill, revise
 
+MOST_ROUNDS = 12
+"""Rounds that a plan lists."""
 STANDS_STILL = ("paused", "rollback-paused")
 KINDS = {
     "paused": "update-paused", "rolling-back": "rolling-back", "rollback-paused": "rollback-paused",
@@ -66,6 +71,9 @@ def towards(control: Control, before: Job, job: Job) -> Job | None:
     asks = (job.spec, job.replicas, job.priority, job.queue)
     same = asks == (before.spec, before.replicas, before.priority, before.queue)
     still = before.rollout is not None and before.rollout.phase in STANDS_STILL
+    seen = control.cluster.sight.updates.get(job.id)
+    if job.native:  # Swarm's own update that came to nothing is begun again, as docker stack deploy does
+        still = seen is not None and seen.phase in (*STANDS_STILL, "rolled-back")
     if same and not still:
         return None
     if job.native:
@@ -97,19 +105,43 @@ def told(job: Job) -> str:
     return f"{job.name}: {slots}{first}; on failure: {plan.failure_action}"
 
 
-def order_warning(job: Job) -> Problem | None:
-    """The warning for a service whose updates are to start a new task before the old one ends."""
-    wanted = [key for key, plan in (("update", job.spec.update), ("rollback", job.spec.rollback))
-              if plan is not None and plan.order == "start-first"]  # fmt: skip
-    if job.native or not wanted:
+def planned(control: Control, before: Job, asked: Job) -> str:
+    """What a deployment of `asked` would do to the slots of the known job, in rounds; "" where it changes none."""
+    if asked.native or retarget.alike(before.spec, asked.spec):
+        return ""
+    tasks, now = control.cluster.tasks_of(before.id), control.clock.now()
+    job = retarget.begun(before, msgspec.structs.replace(asked, id=before.id), tasks, now)
+    slots = [task.slot for task in members(tasks) if task.generation != job.generation and task.state in OCCUPYING]
+    if not slots:
+        return ""
+    size = settings(job).parallelism or len(slots)
+    rounds = [", ".join(map(str, slots[at : at + size])) for at in range(0, len(slots), size)]
+    shown = "; ".join(rounds[:MOST_ROUNDS]) + ("; ..." if len(rounds) > MOST_ROUNDS else "")
+    plan = settings(job)
+    many = f"{len(slots)} slots change" if len(slots) > 1 else "1 slot changes"
+    turns = f"{len(rounds)} rounds" if len(rounds) > 1 else "1 round"
+    return f"{many} in {turns} ({shown}), stop-first, on failure: {plan.failure_action}"
+
+
+def order_warnings(control: Control, drafts: Iterable[Draft]) -> tuple[Problem, ...]:
+    """Warnings for services whose updates are to be start-first where Berth places them."""
+    placed = (draft for draft in drafts if not (draft.native and control.engine.capabilities.native))
+    return tuple(warning for draft in placed if (warning := _order_warning(draft)) is not None)
+
+
+def _order_warning(draft: Draft) -> Problem | None:
+    plans = (("update_config", draft.spec.update), ("rollback_config", draft.spec.rollback))
+    keys = [key for key, plan in plans if plan is not None and plan.order == "start-first"]
+    if not keys:
         return None
-    keys = " and ".join(f"{key}_config" for key in wanted)
-    return Problem(
+    field = f"deploy.{keys[0]}.order"
+    where = draft.where.get(field, Problem(code="", message="", field=field))
+    return msgspec.structs.replace(
+        where,
         code="start-first",
-        message=f"{job.name}: start-first in {keys} is done as stop-first: a slot has one container at a time, and its "
-        "cards are free only after that one has ended.",
+        message=f"{' and '.join(keys)} of {draft.name}: start-first is done as stop-first; a slot has one container at "
+        "a time, and its cards are free only after that one has ended.",
         hint="With more replicas and parallelism: 1 the others go on while one slot changes",
-        field=f"services.{job.service}.deploy.{wanted[0]}_config.order",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from berth.core.everywhere import covers_nodes
 from berth.core.rollout import members
 from berth.model.job import Job, Task
 from berth.model.lifecycle import revise, step
@@ -47,6 +48,7 @@ def gone_back(job: Job, tasks: Iterable[Task], message: str, now: float) -> Job:
     slots, state = members(tasks), job.rollout
     known = {one.generation: one for one in (*state.earlier, _as_earlier(job))}
     aim = known[state.back_to]
+    replicas = job.replicas if covers_nodes(job) else aim.replicas
     rollout = RolloutState(
         phase="rolling-back",
         started_at=now,
@@ -56,7 +58,7 @@ def gone_back(job: Job, tasks: Iterable[Task], message: str, now: float) -> Job:
         earlier=_still_known(known, slots, aim.generation, 0),
     )
     return msgspec.structs.replace(
-        job, spec=aim.spec, generation=aim.generation, replicas=aim.replicas, priority=aim.priority, queue=aim.queue,
+        job, spec=aim.spec, generation=aim.generation, replicas=replicas, priority=aim.priority, queue=aim.queue,
         demands=aim.demands, rollout=rollout, version=job.version + 1,
     )  # fmt: skip
 

@@ -60,6 +60,35 @@ def next_step(job: Job, tasks: Iterable[Task], now: float) -> Step:
     return Step(end=end, revive=revive, look_at=_next_moment(job, slots, plan, now))
 
 
+def progress(job: Job, tasks: Iterable[Task]) -> tuple[int, int]:
+    """How many slots run the present form, and how many there are."""
+    slots = members(tasks)
+    return sum(task.generation == job.generation and task.state == "running" for task in slots), len(slots)
+
+
+def in_words(job: Job, tasks: Iterable[Task]) -> str:
+    """How the update of a job stands, as the rest of a sentence about it; "" where there is nothing to say."""
+    if job.rollout is None:
+        return ""
+    done, total = progress(job, tasks)
+    why, name = job.rollout.message, job.name
+    match job.rollout.phase:
+        case "updating":
+            return f"is being updated: {done} of {total} slots run the new form"
+        case "paused":
+            return (
+                f"its update stands still, since {why}; deploy the file again to go on, or the earlier file to go back"
+            )
+        case "rolling-back":
+            return f"is being rolled back, since {why}: {done} of {total} slots run the earlier form"
+        case "rolled-back":
+            return f"was rolled back to the earlier form, since {why}"
+        case "rollback-paused":
+            return f"its rollback stands still, since {why}; deploy {name}'s file again to go on"
+        case _:
+            return why
+
+
 def members(tasks: Iterable[Task]) -> list[Task]:
     """The slots that an update concerns: not those that are scaled, cancelled or taken away."""
     return [

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from berth.core.everywhere import covers_nodes
 from berth.core.handover import blockers
+from berth.core.rollout import in_words
 from berth.model.job import Job, JobState, Task
 from berth.model.lifecycle import FINISHED
 from berth.model.plan import Wait
@@ -26,6 +28,14 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 def job_status(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
     """`running` while one task runs, else what the others say; `failed` if any failed once all have ended."""
+    found = _without_update(job, tasks, waits)
+    update = "" if found.state in ("succeeded", "failed", "cancelled") else in_words(job, tasks)
+    if not update:
+        return found
+    return msgspec.structs.replace(found, message=f"{update}; {found.message}" if found.message else update)
+
+
+def _without_update(job: Job, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
     started = [task.started_at for task in tasks if task.started_at is not None]
     status = JobStatus(
         state=_state(job, tasks),
@@ -72,6 +82,9 @@ def _final(job: Job, tasks: Sequence[Task]) -> JobState:
 def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[str, Wait]) -> JobStatus:
     if job.held:
         return msgspec.structs.replace(status, reason="held", message=f"held: type 'berth release {job.id}'")
+    if job.replicas == 0 and covers_nodes(job):
+        told = f"no node takes it now: 'berth why {job.name}' says what stands against each"
+        return msgspec.structs.replace(status, reason="no-match", message=told)
     if job.replicas == 0:
         told = f"it is scaled to 0: type 'berth scale {job.name}=1'"
         return msgspec.structs.replace(status, reason="held", message=told)

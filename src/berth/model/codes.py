@@ -672,6 +672,10 @@ CODES: dict[str, str] = {
     "scale-ended": (
         "A job that has ended has no replicas to change. Deploy its stack again: `berth stack deploy -c FILE NAME`."
     ),
+    "scale-global": (
+        "A service with `mode: global` has one task on each node that fits it, so there is no number to set. Choose "
+        "the nodes with `deploy.placement.constraints`, or write `mode: replicated` and deploy under another name."
+    ),
     "scale-negative": ("The number of replicas is a whole number from 0 up: `berth scale STACK_SERVICE=2`."),
     "secret-driver": (
         "A secret from a driver's plugin, and the templates of template_driver, are Swarm's own: a Docker host has "
@@ -702,6 +706,10 @@ CODES: dict[str, str] = {
         "until it is cancelled: `berth stack deploy --prune` cancels all such services, `berth cancel STACK_SERVICE` "
         "one."
     ),
+    "service-mode-changed": (
+        "A service cannot change its `deploy.mode` while it is there; Docker refuses that, too. Cancel the "
+        "service with `berth cancel STACK_SERVICE` and deploy the file again."
+    ),
     "simulate-spec": (
         "The text after --simulate is not understood. Write NODE=MODEL:COUNT, more models of a node joined by +, "
         "more nodes by a comma, and * for every node: "
@@ -719,6 +727,12 @@ CODES: dict[str, str] = {
     "stale-version": (
         "The engine's object changed after Berth had read it, so the engine refused the change and nothing was "
         "done. Berth looks again and repeats what is still wanted."
+    ),
+    "start-first": (
+        "The file asks that updates start a new container before the old one ends (order: start-first). Where Berth "
+        "places a service, a slot has one container at a time, on its own cards, so the old one ends first. "
+        "The other slots go on meanwhile: write more replicas, and parallelism: 1. A service without cards and with "
+        "Swarm's own constraints only is updated by Swarm, start-first as asked."
     ),
     "store-broken": (
         "The database that holds Berth's jobs and ledger does not work: its disk is full, its file is damaged or "

@@ -91,11 +91,19 @@ ENDED: dict[str, str] = {
     ),
     "preempted": "Other work took its cards. The run is not counted; the job waits again with its submit time.",
     "removed-on-engine": "Its service or container was removed with the engine's own tools, which means a cancel.",
+    "replaced": (
+        "An update of its service, or an edit by hand that was put back, ended this attempt for the next one, on the "
+        "same cards where that asks for the same. It is no failure and is not counted."
+    ),
     "start-failed": (
         "The engine could not start it: the image, a mount, or the command is wrong. `berth history JOB` has the "
         "engine's own words."
     ),
     "time-limit": "It ran as long as its time limit allows. Give it more with `time` (`--time` of `berth run`).",
+    "unhealthy": (
+        "Its health check failed as often as it may (`retries`), so it was ended. That is a failure: it follows the "
+        "restart policy, and during an update the failure_action. `berth history JOB` has the check's last words."
+    ),
     "wrong-cards": CODES["wrong-cards"],
 }
 

@@ -23,6 +23,15 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     demands: tuple[Demand, ...] = ()
 
 
+class SeenUpdate(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine's own update of a native service. Times are seconds since the epoch."""
+
+    phase: Phase
+    message: str = ""
+    started_at: float = 0.0
+    ended_at: float | None = None
+
+
 class RolloutState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The latest update of a job towards its `generation`. Times are seconds since the epoch.
 

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from berth.model import marks
+from berth.model.rollout import SeenUpdate
 from berth.model.spec import TaskSpec
 
 Health = Literal["", "starting", "healthy", "unhealthy"]
@@ -84,7 +85,8 @@ class SlotObject(msgspec.Struct, frozen=True, kw_only=True):
 
     `replicas` is what it asks for now; `constraints` are shown so that edits by hand are found. `digest` changes only
     with what the object asks for (`version` also changes with the engine's own notes on it: send it, but do not
-    take a new one for an edit). `spec` is what the job runs, read back from the engine (for a rebuild).
+    take a new one for an edit). `spec` is what the job runs, read back from the engine (for a rebuild). `update` is
+    the engine's own latest update of a native service.
     """
 
     id: str
@@ -100,6 +102,7 @@ class SlotObject(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float = 0.0
     digest: str = ""
     spec: TaskSpec | None = None
+    update: SeenUpdate | None = None
 
 
 class Other(msgspec.Struct, frozen=True, kw_only=True):

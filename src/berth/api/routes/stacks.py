@@ -18,6 +18,7 @@ from berth.api.room import AnyRequest, Here, Room, actor_of
 from berth.compose import read_stack
 from berth.control import pins, pullable
 from berth.control.commands import stacks as commands
+from berth.control.rollout import order_warnings
 from berth.model.draft import Bundle, LoadedStack, Needs
 from berth.model.errors import NotFound, Problem
 from berth.model.job import Job
@@ -81,7 +82,12 @@ async def _deployed(
     before = {job.id: job for job in cluster.work.services.of(data.name)}
     left = commands.left_behind(room.control, data.name, loaded)
     jobs = await commands.deploy(room.control, actor, data.name, loaded, data.auth, prune, take_over)
-    warnings = (*loaded.warnings, *_stays(left, prune), *pullable.warnings(room.control, loaded.drafts))
+    warnings = (
+        *loaded.warnings,
+        *_stays(left, prune),
+        *pullable.warnings(room.control, loaded.drafts),
+        *order_warnings(room.control, loaded.drafts),
+    )
     answer = views.Deployment(
         name=data.name,
         jobs=[show.job(cluster, job) for job in jobs],
@@ -117,8 +123,13 @@ def unready(needs: Needs) -> views.Unready:
 def _change(before: Job | None, job: Job) -> str:
     if before is None:
         return "create"
-    same = before.generation == job.generation and before.replicas == job.replicas
-    return "keep" if same else "update"
+    return "keep" if _form(before) == _form(job) else "update"
+
+
+def _form(job: Job) -> tuple[object, ...]:
+    """What a deployment changes; a paused update that goes on has begun again."""
+    began = job.rollout.started_at if job.rollout is not None else None
+    return (job.spec, job.replicas, job.generation, job.priority, job.queue, began)
 
 
 @get("/v1/stacks", summary="Stacks, by name", responses=says_page(views.Stack, "Stacks."))

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from berth.cli.bundle import Bundle, until_answered
@@ -32,7 +32,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="make a stack that docker stack deploy started Berth's; see --plan first",
     )
-    add("--wait", action="store_true", help="wait until every task runs")
+    add(
+        "--wait",
+        action="store_true",
+        help="wait until every task runs and what changed is updated (exit 1 if an update fails)",
+    )
     add("--timeout", metavar="T", type=duration, help="with --wait: give up after this time, such as 60s (exit 6)")
     add("--resolve-image", metavar="WHEN", choices=("always", "changed", "never"), default="always",
         help="ask registries for the images' digests: always, changed, or never (always)")  # fmt: skip
@@ -60,7 +64,8 @@ def _deploy(session: Session) -> int:
         for name, change in answer["changes"].items():
             if change == "remove":
                 session.screen.say(f"{name}: cancelled, since the files no longer name it")
-    return _wait(session, args.timeout) if args.wait else 0
+    updated = {name for name, change in answer["changes"].items() if change == "update"}
+    return _wait(session, args.timeout, updated) if args.wait else 0
 
 
 def _send(session: Session, query: dict[str, str | int | None]) -> dict[str, Any]:
@@ -91,7 +96,19 @@ def summary(jobs: Jobs, changes: dict[str, str]) -> Iterator[str]:
     """One line per job: what was done to it and what it does now, with what to type where it waits."""
     for job in jobs:
         change = {"create": "created", "update": "updated", "keep": "unchanged"}.get(changes.get(job["name"], ""), "")
+        change += _slots_change(job) if change == "updated" else ""
         yield f"{job['name']}: " + "; ".join(part for part in (change, state_in_words(job)) if part)
+
+
+def _slots_change(job: dict[str, Any]) -> str:
+    """How many slots an update that has begun still has to change, and how."""
+    rollout = job.get("rollout")
+    if rollout is None or rollout["state"] != "updating" or rollout["done"] == rollout["total"]:
+        return ""
+    left = rollout["total"] - rollout["done"]
+    at_once = min(left, rollout["parallelism"] or left)
+    slots = "its slot changes" if left == 1 else f"{left} slots change, {at_once} at a time"
+    return f" ({slots}; on failure: {rollout['failure_action']})"
 
 
 def state_in_words(job: dict[str, Any]) -> str:
@@ -101,13 +118,19 @@ def state_in_words(job: dict[str, Any]) -> str:
     place = f" on {job_nodes(job)}" if job_nodes(job) and job["state"] not in FINISHED else ""
     cards = f" with {count(job_cards(job), 'card')}" if job_cards(job) else ""
     note = f"; it {job['message']} (berth stack ps {job['stack']})" if job.get("taking") else ""
+    rollout = job.get("rollout") or {}
+    if rollout.get("message") and job["state"] not in FINISHED:
+        note += f"; {rollout['message']}"
     return f"{job['state']}{place}{cards}{note}"
 
 
-def _wait(session: Session, timeout_s: float | None) -> int:
-    """Show what changes until every task runs or has ended; 0, 1 when one failed, 6 when the time is over."""
+def _wait(session: Session, timeout_s: float | None, updated: set[str]) -> int:
+    """Show what changes until every task runs or has ended, and all of `updated` is in its new form; 0, 1 when a job or
+    an update failed, 6 when the time is over.
+    """
     end = None if timeout_s is None else time.monotonic() + timeout_s
     told: dict[str, str] = {}
+    code = 6
     while True:
         jobs = session.client.items(f"/v1/stacks/{segment(session.args.name)}")
         for job in jobs:
@@ -115,8 +138,8 @@ def _wait(session: Session, timeout_s: float | None) -> int:
             if told.get(job["name"]) != words:
                 session.screen.note(f"{job['name']}: {words}")
                 told[job["name"]] = words
-        code = exit_code(jobs)
-        if code != 6:
+        code, before = exit_code(jobs, updated), code
+        if code != 6 and (code == before or not updated):  # twice: Swarm begins an update a moment after it was told
             return code
         if end is not None and time.monotonic() >= end:
             session.screen.note(f"berth: not every task runs after {timeout_s:g} s: berth stack ps {session.args.name}")
@@ -124,10 +147,17 @@ def _wait(session: Session, timeout_s: float | None) -> int:
         time.sleep(LOOK_S * 2)
 
 
-def exit_code(jobs: Jobs) -> int:
-    """1 when a job failed or was cancelled, 0 when every task runs or has ended well, else 6."""
+def exit_code(jobs: Jobs, updated: Container[str] = ()) -> int:
+    """1 when a job failed or was cancelled, or the update of one of `updated` failed; 0 when every task runs or has
+    ended well; else 6.
+    """
     if any(job["state"] in ("failed", "cancelled") for job in jobs):
         return 1
+    updates = {(job.get("rollout") or {}).get("state") for job in jobs if job.get("name") in updated}
+    if updates & {"paused", "rolled-back", "rollback-paused"}:
+        return 1
+    if updates & {"updating", "rolling-back"}:
+        return 6
     open_jobs = [job for job in jobs if job["state"] not in FINISHED]
     tasks = [task for job in open_jobs for task in job.get("tasks", [])]
     ready = all(task["state"] == "running" or task["state"] in ENDED for task in tasks)

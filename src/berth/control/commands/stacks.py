@@ -18,7 +18,8 @@ from berth.control.native import apply_native
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
 from berth.control.publish import published
-from berth.control.rollout import aimed, told, towards
+from berth.control.rollout import aimed, order_warnings, told, towards
+from berth.core.everywhere import covers_nodes
 from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Refused
@@ -164,6 +165,13 @@ def _same_kind(control: Control, fresh: Sequence[tuple[Draft, Job | None]]) -> N
                 f"berth cancel {before.name}, then deploy the file again",
                 field="services." + draft.service,
             )
+        if before is not None and before.spec.mode != draft.spec.mode:
+            raise Refused.of(
+                "service-mode-changed",
+                f"{before.name} has mode: {before.spec.mode}, and with this file it would be {draft.spec.mode}.",
+                f"berth cancel {before.name}, then deploy the file again",
+                field=f"services.{draft.service}.deploy.mode",
+            )
 
 
 def _keep_logins(
@@ -199,7 +207,12 @@ async def plan_stack(
     return msgspec.structs.replace(
         planned,
         jobs=(*taken, *planned.jobs, *gone),
-        warnings=(*loaded.warnings, *warnings_of(claimed), *pullable.warnings(control, loaded.drafts)),
+        warnings=(
+            *loaded.warnings,
+            *warnings_of(claimed),
+            *pullable.warnings(control, loaded.drafts),
+            *order_warnings(control, loaded.drafts),
+        ),
     )
 
 
@@ -245,8 +258,9 @@ def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
     if before is None or before.cancelled or before.ended_at is not None:
         raise _Overtaken
     asked = msgspec.structs.replace(
-        before, spec=draft.spec, priority=draft.priority, queue=draft.queue, replicas=draft.replicas,
-        version=before.version + 1, demands=pullable.demands(control, draft, before),
+        before, spec=draft.spec, priority=draft.priority, queue=draft.queue,
+        replicas=before.replicas if covers_nodes(before) else draft.replicas, version=before.version + 1,
+        demands=pullable.demands(control, draft, before),
     )  # fmt: skip
     job = towards(control, before, asked)
     if job is None:

@@ -3,22 +3,26 @@
 from collections.abc import Container
 
 from berth.model.job import Job
+from berth.model.rollout import SeenUpdate
 from berth.model.seen import Life, Observed
 
 
 class Sight:
     """`names` are the slots (by task id) and native jobs that have a name on the engine, `natives[job]` the lives of
-    a native service. `slot_objects`: the engine has an object per slot, and the name is that object's.
+    a native service, `updates[job]` the engine's own latest update of it. `slot_objects`: the engine has an object per
+    slot, and the name is that object's.
     """
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
         self.natives: dict[str, tuple[Life, ...]] = {}
+        self.updates: dict[str, SeenUpdate] = {}
 
     def take(self, look: Observed, slot_objects: bool) -> bool:
         """Remember what the look showed; True when a name is free that was in use before."""
         before, self.names = self.names, _names(look, slot_objects)
         self.natives = _natives(look)
+        self.updates = {one.job: one.update for one in look.objects if one.native and one.update is not None}
         return not before <= self.names
 
     def has_name_of(self, job: Job, slot: int, open_tasks: Container[str]) -> bool:

@@ -12,6 +12,7 @@ from berth.engines.swarm.records import RawService, RawTask, ServiceSpec, TaskTe
 from berth.engines.swarm.signals import Signals
 from berth.engines.swarm.wanted import WAITING
 from berth.model import marks
+from berth.model.rollout import Phase, SeenUpdate
 from berth.model.seen import Life, LifeState, Observed, Other, SeenNode, SlotObject
 from berth.model.spec import TaskSpec
 
@@ -21,6 +22,12 @@ NOT_ASSIGNED = ("new", "pending")
 STARTING = ("assigned", "accepted", "preparing", "ready", "starting", "allocated")
 ENDED_BY_ITSELF = ("complete", "failed")
 LEAVING = ("shutdown", "remove", "complete", "failed", "orphaned")
+
+UNHEALTHY = "unhealthy container"
+PHASES: dict[str, Phase] = {
+    "updating": "updating", "paused": "paused", "completed": "completed", "rollback_started": "rolling-back",
+    "rollback_paused": "rollback-paused", "rollback_completed": "rolled-back",
+}  # fmt: skip
 
 _nodes = msgspec.json.Decoder(list[records.NodeRecord])
 _services = msgspec.json.Decoder(list[RawService])
@@ -39,6 +46,7 @@ class Service(msgspec.Struct, frozen=True):
     digest: str
     spec: TaskSpec | None
     published: tuple[records.PublishedPort, ...] = ()
+    update: SeenUpdate | None = None
 
 
 class Kept(Generic[T]):
@@ -152,6 +160,7 @@ class Reader:
                 hashlib.blake2b(bytes(found.spec), digest_size=8).hexdigest(),
                 marking.spec_of(wanted.labels or {}, env),
                 _published(found, wanted),
+                _update(found.update),
             ),
         )
 
@@ -192,6 +201,7 @@ class Reader:
             oom=over and (self._signals.oom(container_id) or "OOM" in status.err),
             killed=_by_itself(status) and self._signals.killed(container_id),
             error=status.err,
+            health="unhealthy" if over and UNHEALTHY in status.err else "",
             started_at=self._started.get(task.id),
             ended_at=status.timestamp.timestamp() if over else None,
             labels=labels,
@@ -214,7 +224,7 @@ def _state(task: RawTask, silent: bool) -> LifeState:
 
 def _by_itself(status: records.TaskStatus) -> bool:
     """Swarm did not end it: neither by order ("shutdown") nor because its health check failed."""
-    return status.state in ENDED_BY_ITSELF and "unhealthy" not in status.err
+    return status.state in ENDED_BY_ITSELF and UNHEALTHY not in status.err
 
 
 def _is_placeholder(template: TaskTemplate) -> bool:
@@ -276,6 +286,20 @@ def _object(service: Service) -> SlotObject:
         created_at=service.created,
         digest=service.digest,
         spec=service.spec,
+        update=service.update if marks.TASK not in labels else None,
+    )
+
+
+def _update(found: records.UpdateStatus | None) -> SeenUpdate | None:
+    """Swarm's own update of a service, in Berth's words."""
+    phase = PHASES.get(found.state) if found is not None else None
+    if found is None or phase is None:
+        return None
+    return SeenUpdate(
+        phase=phase,
+        message=found.message,
+        started_at=found.started_at.timestamp() if found.started_at else 0.0,
+        ended_at=found.completed_at.timestamp() if found.completed_at else None,
     )
 
 

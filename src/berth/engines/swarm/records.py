@@ -93,10 +93,26 @@ class ServiceSpec(Record, frozen=True):
     endpoint_spec: Ports | None = None
 
 
+class UpdateStatus(Record, frozen=True):
+    """How Swarm's own update of a service goes."""
+
+    state: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
 class RawService(
     msgspec.Struct,
     frozen=True,
-    rename={"id": "ID", "version": "Version", "created": "CreatedAt", "spec": "Spec", "endpoint": "Endpoint"},
+    rename={
+        "id": "ID",
+        "version": "Version",
+        "created": "CreatedAt",
+        "spec": "Spec",
+        "endpoint": "Endpoint",
+        "update": "UpdateStatus",
+    },
 ):
     """A service whose spec is still bytes: only a service that changed is decoded further."""
 
@@ -105,6 +121,7 @@ class RawService(
     created: datetime
     spec: msgspec.Raw
     endpoint: Ports | None = None
+    update: UpdateStatus | None = None
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename={"container": "ContainerID", "exit_code": "ExitCode"}):
