@@ -60,7 +60,7 @@ ABOUT_THE_REST = rf"engine (start|stop|remove)|commit (?!.*({ABOUT_RUNS}))"
 CALLS = {"observe", "problems", "ensure_stack", "start first", "start again", "stop", "remove", "remove_stack"}
 COMMITS_ON_SWARM = {"granted (starting)", "running (running)", "ended (restarting)", "cancelled (stopping)",
                     "cancelled+stack-removed (stopping)", "PutTask (stopping)"}  # fmt: skip
-COMMITS_ON_HOST = {"submitted (waiting)", "submitted+updated (stopping, waiting)", "ended (ended)", "ended (failed)",
+COMMITS_ON_HOST = {"submitted (waiting)", "submitted+updated (waiting)", "ended (ended)", "ended (failed)",
                    "released (ended)", "released (failed)", "job-ended", "DropStack", "PutNode", "node-joined",
                    "PutCard+PutNode"}  # fmt: skip
 CARDS = 4
