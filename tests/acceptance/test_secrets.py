@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.berth import Berth, Failed, until
-from tests.testbed.daemons import DockerHost
+from tests.testbed.daemons import TLS_PORT, DockerHost
 from tests.testbed.lab import Lab
+from tests.testbed.ssh import SshServer
 from tests.testbed.swarm import Swarm
 
 pytestmark = pytest.mark.engine
@@ -127,6 +128,21 @@ def test_a_secret_is_in_its_file_and_nowhere_else(host: DockerHost, tmp_path: Pa
     assert source.startswith("/run/berth-secrets/")
 
 
+@pytest.mark.parametrize("way", ["ssh", "tls"])
+def test_a_far_daemon_is_served_alike(lab: Lab, tmp_path: Path, secret: str, way: str) -> None:
+    with DockerHost(lab, "far", tls=True) as host, SshServer(host) as ssh:
+        url = ssh.url if way == "ssh" else f"tcp://{host.address}:{TLS_PORT}"
+        ways = {
+            "ssh": {"PATH": ssh.client_environment()["PATH"]},
+            "tls": {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(host.certificates)},
+        }
+        with Berth(tmp_path, "--docker-host", url, *CARDS, environ=ways[way]) as berth:
+            berth("secret", "create", "key", "-", stdin=secret)
+            job = berth("run", "--detach", "--secret", "key", "bb:1", "sha256sum", "/run/secrets/key").strip()
+            until(lambda: sum_of(secret) in berth("logs", job), 20)
+        assert files_with(secret, tmp_path / "data", host.folder) == []
+
+
 def test_what_a_person_may_do_with_secrets(host: DockerHost, tmp_path: Path, secret: str) -> None:
     with Berth(tmp_path, "--docker-host", host.url, *CARDS) as berth:
         ann, bob = as_user(berth, "ann"), as_user(berth, "bob")
@@ -207,7 +223,9 @@ def test_a_stacks_own_secrets_on_a_docker_host(host: DockerHost, tmp_path: Path,
 
 def test_a_stacks_own_secrets_on_a_swarm_are_dockers(swarm: Swarm, tmp_path: Path, secret: str) -> None:
     with Berth(tmp_path, "--docker-host", swarm.manager.url, *CARDS) as berth:
-        file = write_stack(tmp_path, secret, STACK.replace("deploy: {", "deploy: {placement: {constraints: [gpu.free >= 1]}, "))
+        file = write_stack(
+            tmp_path, secret, STACK.replace("deploy: {", "deploy: {placement: {constraints: [gpu.free >= 1]}, ")
+        )
         berth("stack", "deploy", "-c", file, "st", "--wait", "--timeout", "40s")
         until(lambda: sum_of(secret) in berth("logs", "st_web"), 20)
         labels = json.loads(swarm.cli("secret", "inspect", "st_pw"))[0]["Spec"]["Labels"]

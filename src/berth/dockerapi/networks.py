@@ -15,6 +15,8 @@ from berth.model.job import Network, Stack
 IN_USE_TRIES = 12
 IN_USE_PAUSE_S = 0.5
 PREDEFINED = ("bridge", "host", "none", "ingress")
+NOT_FOR_SERVICES = ("none", "ingress")
+"""Networks of the engine's own that a Swarm's services cannot join."""
 
 
 class _Known(
@@ -41,6 +43,8 @@ class Networks:
         """External networks that are not there, or not for the whole Swarm."""
         found = []
         for network in wanted:
+            if self._swarm and network.external and network.name in NOT_FOR_SERVICES:
+                found.append(_not_for_services(network.name))
             if not network.external or network.name in PREDEFINED:
                 continue
             there = await self._find(network.name)
@@ -96,6 +100,15 @@ class Networks:
 
 def _in_use(error: EngineError) -> bool:
     return any(mark in str(error) for mark in ("in use", "active endpoints"))
+
+
+def _not_for_services(name: str) -> Problem:
+    return Problem(
+        code="network-not-for-services",
+        message=f"A Swarm's services cannot join the network {name}.",
+        hint="Remove it; an internal network (internal: true) leads nowhere outside, host is the node's own.",
+        field="networks",
+    )
 
 
 def _missing(name: str, local: bool, swarm: bool) -> Problem:

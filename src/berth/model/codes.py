@@ -510,6 +510,11 @@ CODES: dict[str, str] = {
         "The stack names an external network that the engine does not have. Create it (`docker network create "
         "--driver overlay NAME` on a Swarm), or leave `external` out so that the stack gets its own."
     ),
+    "network-not-for-services": (
+        "The stack file names one of the networks that each node has of its own, none or ingress, which Swarm refuses "
+        "to services after others have been created. Use a network of the file with internal: true for work that "
+        "shall reach nothing outside, or host for the node's own network."
+    ),
     "no-jobs": ("A list of jobs was sent that is empty. Send one job object, or a list of at least one."),
     "no-native-services": ("A Docker host places no services by itself; there Berth places every task."),
     "no-node-labels": ("A Docker host has no node labels. Labels set with `berth node label` are kept by Berth there."),
