@@ -231,10 +231,10 @@ def _node(control: Control, name: str) -> Node:
     return node
 
 
-def _card(control: Control, uuid: str) -> Card:
-    found = [card for key, card in control.cluster.cards.items() if key == uuid]
-    found = found or [card for key, card in control.cluster.cards.items() if key.startswith(uuid) and len(uuid) >= 8]
+def _card(control: Control, name: str) -> Card:
+    cards = control.cluster.cards
+    found = [cards[name]] if name in cards else [card for card in cards.values() if card.is_named(name)]
     if len(found) == 1:
         return found[0]
     what = "fits several cards" if found else "is no card that Berth knows"
-    raise NotFound.of("no-such-card", f"{uuid} {what}.", "The full UUIDs are in: berth cards --json")
+    raise NotFound.of("no-such-card", f"{name} {what}.", "The full UUIDs are in: berth cards --json")
