@@ -204,8 +204,8 @@ class FileStore(Protocol):
         """Remove one. Raises EngineError while it is in use; what is gone already is not an error."""
         ...
 
-    async def remove_stack(self, stack: str) -> None:
-        """Remove all that a stack created."""
+    async def remove_stack(self, stack: str) -> tuple[str, ...]:
+        """Remove all that a stack created; the names of what stays since others use it."""
         ...
 
 

@@ -131,5 +131,8 @@ async def test_a_swarm_says_who_uses_a_secret(desk: Desk) -> None:
     assert [one.users for one in await files.all("secret")] == [(launch.name,)]
     with pytest.raises(EngineError, match="in use"):
         await files.remove("secret", "used")
+    await files.ensure((new("used", SECRET), new("free", SECRET)), "st", "ann")
+    assert await files.remove_stack("st") == ("secret used",)
+    assert [one.name for one in await files.all("secret")] == ["used"]
     await desk.engine.remove(handle)
-    await files.remove("secret", "used")
+    assert await files.remove_stack("st") == ()

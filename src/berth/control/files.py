@@ -70,11 +70,14 @@ class OwnFiles:
         if kept is not None:
             await self._control.writer.commit((DropFile(kept.id),))
 
-    async def remove_stack(self, stack: str) -> None:
-        """Forget what a stack created."""
-        changes = tuple(DropFile(one.id) for one in self._control.cluster.files.values() if one.stack == stack)
+    async def remove_stack(self, stack: str) -> tuple[str, ...]:
+        """Forget what a stack created; what a job outside of it mounts stays."""
+        used = used_by(self._control)
+        ours = [one for one in self._control.cluster.files.values() if one.stack == stack]
+        changes = tuple(DropFile(one.id) for one in ours if (one.kind, one.name) not in used)
         if changes:
             await self._control.writer.commit(changes)
+        return tuple(f"{one.kind} {one.name}" for one in ours if (one.kind, one.name) in used)
 
     def open(self, kind: FileKind, name: str) -> Content | None:
         """The content of one; None when it is not there. Raises Refused when the key is another one."""
@@ -188,13 +191,19 @@ def refs(spec: TaskSpec) -> list[tuple[FileKind, FileRef]]:
     return [*(("secret", ref) for ref in spec.secrets), *(("config", ref) for ref in spec.configs)]
 
 
-def with_users(control: Control, found: Iterable[SeenFile]) -> tuple[SeenFile, ...]:
-    """The files with all that uses them: jobs that have not ended, and what the engine knows of."""
+def used_by(control: Control) -> dict[tuple[FileKind, str], set[str]]:
+    """By kind and name: the jobs that have not ended and mount it."""
     used: dict[tuple[FileKind, str], set[str]] = {}
     for job_id in control.cluster.work.live:
         job = control.cluster.jobs[job_id]
         for kind, ref in refs(job.spec):
             used.setdefault((kind, ref.source), set()).add(job.name)
+    return used
+
+
+def with_users(control: Control, found: Iterable[SeenFile]) -> tuple[SeenFile, ...]:
+    """The files with all that uses them: jobs that have not ended, and what the engine knows of."""
+    used = used_by(control)
     return tuple(
         msgspec.structs.replace(one, users=tuple(sorted({*one.users, *used.get((one.kind, one.name), ())})))
         for one in found

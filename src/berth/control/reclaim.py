@@ -107,5 +107,6 @@ class Reclaimer:
             if stack is None or not stack.removing or not stack_over(self._services(name)):
                 return
             await self.control.engine.remove_stack(stack)
-            await store_of(self.control).remove_stack(name)
-            await self.control.writer.commit((DropStack(name),))
+            left = await store_of(self.control).remove_stack(name)
+            notes = [self.control.note("left-in-use", f"{name}: the {one} stays, since others use it") for one in left]
+            await self.control.writer.commit((DropStack(name), *notes))

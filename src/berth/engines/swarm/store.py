@@ -96,11 +96,18 @@ class SwarmFiles:
         if one is not None:
             await self._remove(kind, one)
 
-    async def remove_stack(self, stack: str) -> None:
-        """Remove all that carry the stack's label, as `docker stack rm` does."""
+    async def remove_stack(self, stack: str) -> tuple[str, ...]:
+        """Remove all that carry the stack's label, as `docker stack rm` does; what other services mount stays."""
+        left = []
         for kind in KINDS:
             for one in (await self._stored(kind, {"label": [f"{marks.NAMESPACE}={stack}"]})).values():
-                await self._remove(kind, one)
+                try:
+                    await self._remove(kind, one)
+                except EngineError as error:
+                    if "in use" not in str(error):
+                        raise
+                    left.append(f"{kind} {one.spec.name}")
+        return tuple(left)
 
     async def _stored(self, kind: FileKind, filters: dict[str, list[str]] | None = None) -> dict[str, _Stored]:
         answer = await self._docker.read(f"/{kind}s", {"filters": filters or {}})
