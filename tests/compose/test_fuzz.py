@@ -1,8 +1,6 @@
 """Whatever is done to a file, the answer is a draft or problems with codes and places: never a traceback."""
 
 import random
-import time
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,10 +14,10 @@ from berth.model.draft import Bundle, SourceFile
 from berth.model.errors import BerthError, settle
 from tests.compose.damage import SEEDS, damaged
 from tests.compose.loading import FACTS, load
+from tests.compose.measured import RESET, Measured
 from tests.effort import WHOLE, examples
 
 FILES = 10_000 if WHOLE else 300
-MOST_SECONDS, MOST_MB = 2.0, 300.0
 MANY = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -57,29 +55,7 @@ def answered(data: bytes, lint: bool) -> None:
         checked(error.problems)
 
 
-class Measured:
-    """How long one file took (CPU seconds), and how far this process's memory grew meanwhile (MB)."""
-
-    seconds = memory = 0.0
-
-    def __enter__(self) -> "Measured":
-        Path("/proc/self/clear_refs").write_text("5")
-        self._before = _peak_mb()
-        self._began = time.process_time()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds = time.process_time() - self._began
-        self.memory = _peak_mb() - self._before
-
-
-def _peak_mb() -> float:
-    """The peak of resident memory since it was reset: Linux's VmHWM."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1000
-
-
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is read as Linux tells it")
+@pytest.mark.skipif(not RESET.exists(), reason="the peak of memory is read as Linux tells it")
 @pytest.mark.timeout(900)
 @settings(max_examples=FILES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(st.sampled_from(SEEDS), st.integers(0, 2**63), st.booleans())
@@ -89,8 +65,7 @@ def test_a_damaged_file_gives_drafts_or_problems_soon_and_in_little_memory(
     data = damaged(seed, random.Random(number))
     with Measured() as measured:
         answered(data, lint)
-    assert measured.seconds < MOST_SECONDS
-    assert measured.memory < MOST_MB
+    measured.assert_small()
 
 
 KEYS = st.sampled_from(

@@ -77,7 +77,7 @@ def test_the_same_finding_of_many_services_is_one_line_at_its_first_place() -> N
 
 def test_several_secrets_of_a_service_are_named_behind_it() -> None:
     (found,) = lint(wrap(CLEAN + "environment: {A_TOKEN: x, B_PASSWORD: y}"))
-    assert "in web (A_TOKEN, B_PASSWORD):" in found.message
+    assert "in web (A_TOKEN and B_PASSWORD):" in found.message
 
 
 def test_what_docker_ignores_is_told_once() -> None:

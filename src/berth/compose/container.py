@@ -45,7 +45,9 @@ def image_problem(image: str) -> tuple[str, str] | None:
     """(what is wrong with the name of an image, what to write), or None."""
     if not image:
         return "the image is missing.", "Write image: NAME:TAG"
-    if _REFERENCE.fullmatch(image) and len(image) <= 512:
+    if len(image) > 512:
+        return f"the name of the image has {len(image)} characters; at most 512 are taken.", "Write REGISTRY/NAME:TAG"
+    if _REFERENCE.fullmatch(image):
         return None
     hint = f"Write {image.lower()[:80]}" if _REFERENCE.fullmatch(image.lower()) else "Write REGISTRY/NAME:TAG"
     return f"'{image[:80]}' is not the name of an image.", hint

@@ -215,7 +215,7 @@ def check(section: Section, mapping: Mapping, path: str, report: Report) -> None
             report.warn(entry.key, "key-ignored", f"{name}: {section.ignored[name]}", "", field)
         elif name in section.later:
             report.wrong(entry.key, "key-not-carried", f"{name} is not carried yet.", section.later[name], field)
-        else:
+        elif not report.full:
             report.wrong(entry.key, "unknown-key", unknown(section, name), nearest(section, name, entry.node), field)
 
 

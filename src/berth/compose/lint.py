@@ -24,7 +24,7 @@ def note(services: Sequence[Looked], strict: bool | None, report: Report) -> Non
     if strict:
         report.problems += each(services)
     if strict is False:
-        told = {one.field for one in each(services)}
+        told = {found.at.field for found in _findings(services)}
         report.warnings = [one for one in report.warnings if one.code != "key-ignored" or one.field not in told]
         report.warnings += folded(services)
 
@@ -54,7 +54,7 @@ def _problem(group: list[_Finding]) -> Problem:
     words: dict[str, list[str]] = {}
     for found in group:
         words.setdefault(found.name or "the job", []).extend(filter(None, [found.at.value]))
-    names = [f"{name} ({', '.join(said)})" if said else name for name, said in words.items()]
+    names = [f"{name} ({_listed(said)})" if said else name for name, said in words.items()]
     message = f"{rule.what} in {_listed(names)}: {rule.why}"
     if at.place is None:
         return Problem(code=rule.code, message=message, hint=rule.hint, field=at.field)

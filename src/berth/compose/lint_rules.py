@@ -13,6 +13,8 @@ from berth.compose import guard, masking
 from berth.compose.fields import Var
 from berth.compose.guard import Mounted
 
+MOST_LOOKED_AT = 500
+"""Characters of a line that are searched for a variable."""
 _ROOT = re.compile(r"(?:root|0)(?::.*)?")
 _VARIABLE = re.compile(r"(?<!\$)\$(?:\{|[A-Za-z_])")
 _NO_SECRETS = frozenset(("", "true", "false", "yes", "no", "on", "off", "none", "null"))
@@ -85,7 +87,8 @@ def _is_literal(var: Var) -> bool:
     """True when the value stands in the stack file itself, not in a variable or another file."""
     if var.place is None:
         return True
-    line = var.place.text.line(var.place.line)[var.place.column - 1 :]
+    at = var.place.column - 1
+    line = var.place.text.line(var.place.line)[at : at + MOST_LOOKED_AT]
     return not var.place.text.private and _VARIABLE.search(line) is None
 
 

@@ -15,6 +15,8 @@ from berth.compose.tree import children
 from berth.model.job import Network
 from berth.model.spec import FileRef, NetworkUse
 
+MOST_COMPARED = 200
+"""How many names are searched for the nearest one."""
 _UNDEFINED = {"networks": "undefined-network", "secrets": "undefined-secret", "configs": "undefined-config"}
 _DIGITS = re.compile(r"[0-7]{3,4}")
 
@@ -28,12 +30,15 @@ def network_uses(service: Fields, networks: Mapping[str, Network]) -> dict[str, 
             uses[key] = NetworkUse("", aliases, use.texts("driver_opts"))
     else:
         uses = {text: NetworkUse("") for text, _ in service.strings("networks")}
-    found = {}
+    found, missing = {}, []
     for key, one in (uses or {DEFAULT: NetworkUse("")}).items():
         if key in networks:
             found[key] = msgspec.structs.replace(one, name=networks[key].name)
         else:
-            _undefined(service, "networks", key, networks)
+            missing.append(key)
+    stand = {name: (place, path) for name, place, path in places_of(service, "networks")} if missing else {}
+    for key in missing:
+        _undefined(service, ("networks", key), networks, stand.get(key))
     return dict(sorted(found.items(), key=lambda pair: pair[1].name))
 
 
@@ -54,7 +59,7 @@ def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[Fil
             if guard.target(ref.target, node.place, path, service.report):
                 found.append(msgspec.structs.replace(ref, source=stored[source]))
         else:
-            _undefined(service, key, source, stored)
+            _undefined(service, (key, source), stored, (node.place, path))
     return tuple(sorted(found, key=lambda ref: (ref.source, ref.target)))
 
 
@@ -91,7 +96,7 @@ def _mode(row: Fields) -> int | None:
     return int(written)
 
 
-def uses(service: Fields, key: str) -> Iterator[tuple[str, Place, str]]:
+def places_of(service: Fields, key: str) -> Iterator[tuple[str, Place, str]]:
     """What a service uses by name under `networks`, `secrets` or `configs`: the name, its place and its path."""
     node = service.node(key)
     for name, place, child in children(node) if node is not None else ():
@@ -105,11 +110,17 @@ def uses(service: Fields, key: str) -> Iterator[tuple[str, Place, str]]:
             yield as_text(child) or "", place, path
 
 
-def _undefined(service: Fields, key: str, name: str, known: Mapping[str, object]) -> None:
+def _undefined(
+    service: Fields, wanted: tuple[str, str], known: Mapping[str, object], at: tuple[Place, str] | None
+) -> None:
+    """Note a name (`wanted`: its section and itself) that the file does not declare."""
+    if service.report.full:
+        return
+    key, name = wanted
     kind = key.removesuffix("s")
-    near = difflib.get_close_matches(name, list(known), 1, 0.6)
+    near = difflib.get_close_matches(name, list(known)[:MOST_COMPARED], 1, 0.6)
     body = "{external: true}" if kind in ("secret", "config") else ""
     hint = f"Write {near[0]}" if near else f"Add at the end: {key}: {{{name[:80]}: {body}}}"
-    place, path = next(((at, path) for used, at, path in uses(service, key) if used == name), (None, ""))
     message = f"the {kind} {name[:80]} is not among the file's {key}."
-    service.report.wrong(place or service.at(key), _UNDEFINED[key], message, hint, path or service.field(key))
+    place, path = at or (service.at(key), service.field(key))
+    service.report.wrong(place, _UNDEFINED[key], message, hint, path)

@@ -5,6 +5,7 @@ from berth.model.errors import Problem, in_order, settle
 
 MOST_PROBLEMS = 100
 """More of one file help nobody."""
+_MOST_NOTED = 2 * MOST_PROBLEMS
 _UNREAD = ("variable-required", "bad-template")
 """Where a text could not be completed, what else seems wrong with it says nothing."""
 
@@ -19,15 +20,23 @@ class Report:
 
     def wrong(self, at: Place | None, code: str, message: str, hint: str = "", field: str = "") -> None:
         """Note bad input; the place is None where the input has no lines."""
-        self.problems.append(_problem(at, code, message, hint, field))
+        if not self.full:
+            self.problems.append(_problem(at, code, message, hint, field))
 
     def refuse(self, at: Place | None, code: str, message: str, hint: str = "", field: str = "") -> None:
         """Note something that would give cards or the host past the ledger."""
-        self.refusals.append(_problem(at, code, message, hint, field))
+        if len(self.refusals) < _MOST_NOTED:
+            self.refusals.append(_problem(at, code, message, hint, field))
 
     def warn(self, at: Place | None, code: str, message: str, hint: str = "", field: str = "") -> None:
         """Note something that the person should know."""
-        self.warnings.append(_problem(at, code, message, hint, field))
+        if len(self.warnings) < _MOST_NOTED:
+            self.warnings.append(_problem(at, code, message, hint, field))
+
+    @property
+    def full(self) -> bool:
+        """True when more that is wrong is not noted any more, so that nobody need look for it."""
+        return len(self.problems) >= _MOST_NOTED
 
     def finish(self) -> tuple[Problem, ...]:
         """The warnings, each once. Raises BadInput (or Refused, where that is all) with everything that is wrong.

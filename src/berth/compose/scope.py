@@ -11,6 +11,8 @@ from berth.model.draft import Bundle, Needs
 from berth.model.errors import BadInput
 
 MOST_NAMED = 6
+MOST_GROWN = 10_000_000
+"""Characters by which variables may make a deployment longer."""
 
 
 class Scope:
@@ -26,14 +28,13 @@ class Scope:
         self._report = report
         self._told: set[str] = set()
         self._filled: list[str] = []
+        self._grown = 0
         self._dotenv = self._read_dotenv(bundle)
 
     @property
     def needs(self) -> Needs:
         """What the client must send before there is an answer."""
-        return Needs(
-            files=tuple(self._files), variables=tuple(self._variables), contents=tuple(self._contents)
-        )
+        return Needs(files=tuple(self._files), variables=tuple(self._variables), contents=tuple(self._contents))
 
     def look(self, name: str) -> str | None:
         """The value of a variable; None: not set anywhere, or not known yet (then it is in `needs`)."""
@@ -109,6 +110,12 @@ class Scope:
             text = substitute(node.written, look, unset)
         except BadTemplate as bad:
             self._complain(bad, node, field)
+            return node
+        self._grown += len(text) - len(node.written)
+        if self._grown > MOST_GROWN:
+            if self._first(""):
+                message = f"variables make the files more than {MOST_GROWN} characters longer."
+                self._report.wrong(node.place, "yaml-too-big", message, "Put long values into files or secrets.", field)
             return node
         return Scalar(node.place, text, text)
 

@@ -34,7 +34,7 @@ from berth.compose.sections import Objects
 from berth.compose.text import Place
 from berth.model import marks
 from berth.model.draft import Draft
-from berth.model.spec import FileRef, Limits, NetworkUse, Request, Restart, Surroundings, TaskSpec
+from berth.model.spec import FileRef, Limits, NetworkUse, Request, Restart, Rollout, Surroundings, TaskSpec
 
 _TASK_LABEL = "gpu.task"
 
@@ -90,7 +90,8 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
         restart=_restart(one, table, request.wants_cards),
         **_of_deploy(one, table),
     )
-    spec = msgspec.structs.replace(spec, explicit=tuple(_explicit(spec, resources, table)))
+    if native:
+        spec = msgspec.structs.replace(spec, explicit=tuple(_explicit(one, spec, resources, table)))
     draft = Draft(
         name=f"{setting.stack}_{name}",
         spec=_as_placed(one, spec, native, setting.facts),
@@ -155,15 +156,22 @@ def _of_deploy(one: Fields, table: Fields) -> dict[str, Any]:
     }
 
 
-def _explicit(spec: TaskSpec, resources: Fields, table: Fields) -> Iterator[str]:
-    """What the file gives though it changes nothing."""
+def _explicit(one: Fields, spec: TaskSpec, resources: Fields, table: Fields) -> Iterator[str]:
+    """What the file gives with the very value that counts where it gives none."""
     held = spec.request.cpu_nano or spec.request.memory_bytes or spec.request.generic
     if resources.node("limits") is not None and spec.limits == Limits():
         yield "limits"
-    if resources.node("reservations") is not None and not held and not spec.request.wants_cards:
+    if resources.node("reservations") is not None and not held:
         yield "reservations"
-    if table.table("restart_policy").seconds("window") == 0.0:
-        yield "restart.window"
+    says = table.node("restart_policy") is not None or one.text("restart") in ("always", "unless-stopped")
+    if spec.restart == deploy.DOCKERS and says:
+        yield "restart"
+    restart = table.table("restart_policy")
+    times = ((restart, "restart.delay", 5.0), (restart, "restart.window", 0.0))
+    rollouts = ((table.table(f"{key}_config"), f"{key}.monitor", Rollout().monitor_s) for key in ("update", "rollback"))
+    for where, name, value in (*times, *rollouts):
+        if where.seconds(name.partition(".")[2]) == value:
+            yield name
 
 
 def _as_placed(one: Fields, spec: TaskSpec, native: bool, facts: Facts) -> TaskSpec:
@@ -290,6 +298,6 @@ def _where(one: Fields, ask: Ask | None, declared: Objects) -> Places:
     names = {"secrets": declared.secrets, "configs": declared.configs}
     names["networks"] = {key: network.name for key, network in declared.networks.items()}
     for key, known in names.items():
-        for name, place, path in objects.uses(one, key):
+        for name, place, path in objects.places_of(one, key):
             more[f"{key}/{known.get(name, name)}"] = place, path
     return Places(one.mapping, one.path, one.name, more)

@@ -1,6 +1,7 @@
 """Stack files -> drafts: read, substitute, merge, then every service; the one entry for `POST /v1/stacks`."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from berth.compose import keys, lint, merge, tree
@@ -182,7 +183,7 @@ def _names(drafts: tuple[Draft, ...], stack: str, top: Fields) -> None:
     """Names that the engine would refuse, and two slots that would have one name."""
     node = top.node("services")
     services = Fields(node, "services", top.report) if isinstance(node, Mapping) else top
-    taken = {draft.service for draft in drafts}
+    numbered = _numbered(draft.service for draft in drafts)
     for draft in drafts:
         name, longest = draft.service, f"{draft.name}-{draft.replicas}" if draft.replicas > 1 else draft.name
         if not _SERVICE.fullmatch(name):
@@ -193,19 +194,20 @@ def _names(drafts: tuple[Draft, ...], stack: str, top: Fields) -> None:
         elif len(longest) > NAME_LIMIT:
             message = f"{longest} has {len(longest)} characters; the engine takes {NAME_LIMIT}."
             services.name_wrong(name, "name-too-long", message, "Shorten the name of the stack or of the service.")
-        for slot in () if draft.native else _meeting(name, taken, draft.replicas):
+        slots = () if draft.native else (slot for slot in numbered.get(name, ()) if 2 <= slot <= draft.replicas)
+        for slot in slots:
             message = f"slot {slot} of {name} would be named {stack}_{name}-{slot}, as the service {name}-{slot} is."
             services.name_wrong(f"{name}-{slot}", "name-taken", message, "Rename one of the two services.")
 
 
-def _meeting(name: str, taken: set[str], replicas: int) -> list[int]:
-    """The slots of a service whose engine name is that of another service."""
-    found = []
-    for other in taken:
-        number = other.removeprefix(f"{name}-") if other.startswith(f"{name}-") else ""
-        if number.isdecimal() and str(int(number)) == number and 2 <= int(number) <= replicas:
-            found.append(int(number))
-    return sorted(found)
+def _numbered(services: Iterable[str]) -> dict[str, list[int]]:
+    """The numbers at the end of names, as slots have them, by what stands before: web-2 and web-3 are {web: [2, 3]}."""
+    found: dict[str, list[int]] = {}
+    for name in sorted(services):
+        base, _, number = name.rpartition("-")
+        if base and number.isascii() and number.isdecimal() and number[0] != "0" and len(number) < 6:
+            found.setdefault(base, []).append(int(number))
+    return found
 
 
 def _used(declared: Objects, read: list[Read]) -> tuple[tuple[Network, ...], tuple[Volume, ...]]:

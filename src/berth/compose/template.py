@@ -9,6 +9,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATOR = re.compile(r":?[-?+]")
 _SPECIAL = re.compile(r"[$}]")
 _DEEPEST = 20
+MOST = 1_000_000
+"""Characters that one text may have once its variables are filled in."""
 
 
 class BadTemplate(Exception):
@@ -42,6 +44,7 @@ class _Scanner:
         self._text = text
         self._look = look
         self._unset = unset
+        self._left = MOST
 
     def expand(self, at: int, depth: int, live: bool) -> tuple[str, int]:
         """Text from `at` on to the end, or inside braces (`depth` > 0) to the closing one; and where it ended."""
@@ -51,8 +54,14 @@ class _Scanner:
             if depth and text[at] == "}":
                 return "".join(out), at
             if text[at] == "$":
-                piece, at = self._variable(at, depth, live)
+                piece, after = self._variable(at, depth, live)
+                self._left -= len(piece)
+                if self._left < 0:
+                    raise BadTemplate(
+                        f"with its variables the text has more than {MOST} characters.", at, "Shorten it."
+                    )
                 out.append(piece)
+                at = after
                 continue
             end = _SPECIAL.search(text, at + 1)
             out.append(text[at : end.start()] if end else text[at:])

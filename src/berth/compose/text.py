@@ -10,6 +10,8 @@ from berth.model.errors import BadInput, Problem
 MOST_BYTES = 10 * 1000 * 1000
 _SHOWN = 300
 """Characters of a long line that travel with a problem, its place in their middle."""
+_AROUND = 1_000
+"""Characters before and after those in which the beginning or end of a token is looked for."""
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
@@ -22,6 +24,7 @@ class Text:
         self.content = content
         self.private = private
         self._lines: list[str] | None = None
+        self._masked: dict[int, str] = {}
 
     @property
     def lines(self) -> list[str]:
@@ -36,11 +39,18 @@ class Text:
 
     def shown(self, number: int, column: int) -> tuple[str, int]:
         """The line as messages show it, secrets hidden, and how many characters were cut off before it."""
-        line = "" if self.private else self.line(number)
-        if line and masking.continues_secret(self.lines, number):
-            line = masking.HIDDEN * len(line)
+        line = self._hidden(number)
         start = max(0, min(column - 1 - _SHOWN // 2, len(line) - _SHOWN))
-        return masking.masked(line)[start : start + _SHOWN], start
+        around = max(0, start - _AROUND)
+        return masking.tokens_masked(line[around : start + _SHOWN + _AROUND])[start - around :][:_SHOWN], start
+
+    def _hidden(self, number: int) -> str:
+        """The whole line without the values of secrets; kept, since a line may have many problems."""
+        if number not in self._masked:
+            line = "" if self.private else self.line(number)
+            secret = bool(line) and masking.continues_secret(self.lines, number)
+            self._masked[number] = masking.HIDDEN * len(line) if secret else masking.masked(line)
+        return self._masked[number]
 
 
 class Place(NamedTuple):

@@ -57,8 +57,15 @@ def ratio(text: str) -> int:
     return found
 
 
+LONGEST_COMMAND = 131_071
+"""Linux's MAX_ARG_STRLEN."""
+
+
 def words(text: str) -> tuple[str, ...]:
     """A command line in words as a POSIX shell splits them, without expanding anything. Raises ValueError."""
+    if len(text) > LONGEST_COMMAND:
+        message = f"the command has {len(text)} characters; Linux takes {LONGEST_COMMAND} in one word."
+        raise ValueError(message, "Put it into a file of the image or a config, and run that.")
     try:
         return tuple(shlex.split(text))
     except ValueError:
