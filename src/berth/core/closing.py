@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from berth.core.rollout import left_behind
 from berth.core.situation import Situation
 from berth.model.job import Job, Stack, Task
 from berth.model.lifecycle import is_settled
@@ -15,8 +16,10 @@ Services = Sequence[tuple[Job, tuple[Task, ...]]]
 
 
 def is_over(job: Job, tasks: Sequence[Task], granted: Container[str]) -> bool:
-    """True when all its tasks are settled; a job that is scaled to nothing waits to be scaled up again."""
-    if job.ended_at is not None or job.native:
+    """True when all its tasks are settled; a job that is scaled to nothing waits to be scaled up again, and an update
+    first gives ended slots their try in the new form.
+    """
+    if job.ended_at is not None or job.native or (not job.cancelled and left_behind(job, tasks)):
         return False
     settled = all(is_settled(task, granted) for task in tasks)
     return settled and (job.cancelled or bool(tasks and job.replicas > 0))
@@ -25,7 +28,11 @@ def is_over(job: Job, tasks: Sequence[Task], granted: Container[str]) -> bool:
 def closed(job: Job, tasks: Iterable[Task], now: float) -> Job:
     """The job as it ended: with its last task, or now where it has none."""
     at = max((task.ended_at for task in tasks if task.ended_at is not None), default=now)
-    return msgspec.structs.replace(job, ended_at=at, version=job.version + 1)
+    ended = msgspec.structs.replace(job, ended_at=at, version=job.version + 1)
+    if job.rollout is None or not job.rollout.under_way:
+        return ended
+    rollout = msgspec.structs.replace(job.rollout, phase="completed", message="the service has ended", ended_at=now)
+    return msgspec.structs.replace(ended, rollout=rollout)
 
 
 def native_duty(job: Job, name_held: bool, situation: Situation) -> NativeDuty:

@@ -51,7 +51,7 @@ def next_step(job: Job, tasks: Iterable[Task], now: float) -> Step:
     if too_many(failed, state.total, plan):
         return _failure(job, failed, plan)
     old = [task for task in slots if task.generation != job.generation and task.state in OCCUPYING]
-    revive = tuple(task.id for task in slots if _left_behind(job, task))
+    revive = left_behind(job, slots)
     busy = sum(_busy(job, task, plan, now) for task in slots)
     room = max(0, (plan.parallelism or len(slots)) - busy)
     end = _chosen(old, room)
@@ -225,9 +225,12 @@ def _chosen(old: Iterable[Task], room: int) -> tuple[str, ...]:
     return (*starting[:room], *running[: max(0, room - len(starting))])
 
 
-def _left_behind(job: Job, task: Task) -> bool:
-    """An ended slot that has not had its try in this generation."""
-    return task.state in FINISHED and task.generation != job.generation and _fared(job, task) is None
+def left_behind(job: Job, tasks: Iterable[Task]) -> tuple[str, ...]:
+    """Ended slots that have not had their try in the form to which an update goes."""
+    if job.rollout is None or not job.rollout.under_way:
+        return ()
+    over = (task for task in members(tasks) if task.state in FINISHED and task.generation != job.generation)
+    return tuple(task.id for task in over if _fared(job, task) is None)
 
 
 def _watched_until(job: Job, slots: Iterable[Task], plan: Rollout) -> float:
