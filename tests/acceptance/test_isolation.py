@@ -31,6 +31,17 @@ services:
     image: bb:1
 {TWO_SLOTS}
 """
+HUNGRY = """\
+services:
+  eater:
+    image: bb:1
+    command: ["sh", "-c", "sleep 1; x=$$(head -c 134217728 /dev/zero | tr '\\\\0' x)"]
+    deploy:
+      restart_policy: {condition: none}
+      resources:
+        limits: {memory: 32M}
+        reservations: {devices: [{capabilities: [gpu], count: 1}]}
+"""
 WITHOUT_CARDS = """\
 services:
   image-says-all:
@@ -169,6 +180,13 @@ def test_a_list_in_nvidia_visible_devices_goes_through_the_ledger(carded: Carded
     second = carded.berth("run", "--detach", "-e", "NVIDIA_VISIBLE_DEVICES=1", "bb:1").strip()
     assert carded.berth.json("why", second)["reason"] == "free-cards"
     stays(lambda: carded.berth.job(second)["state"] == "waiting", 1.0, "the card is not given twice")
+
+
+def test_a_lack_of_memory_is_told_as_one_on_every_node(carded: Carded) -> None:
+    assert carded.deploy("hungry", HUNGRY).returncode == 0
+    until(lambda: carded.berth.job("hungry_eater")["state"] == "failed", 30, "the kernel ends it", step=0.3)
+    told = carded.berth.job("hungry_eater")
+    assert (told["reason"], told["exit_code"], told["tasks"][0]["node"]) == ("oom", 137, carded.host.name)
 
 
 def test_wrong_cards_stop_the_task_and_flag_the_node(wrong_map: Carded) -> None:
