@@ -11,7 +11,7 @@ from berth.control.commands import stacks
 from berth.model.change import PutJob
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import Refused
-from berth.model.spec import Request, TaskSpec
+from berth.model.spec import Request, Restart, TaskSpec
 from berth.store import make_store
 from tests.control.bench import ADMIN, FOREVER, Bench, bench
 
@@ -60,3 +60,26 @@ async def test_a_repeated_cancel_ends_what_the_first_one_did_not_reach(eight: Be
     await eight.settle()
     assert eight.task(job).state == "ended"
     assert eight.free() == 8
+
+
+async def test_a_cancel_that_overtakes_another_grant_of_a_changed_service_ends_it(eight: Bench) -> None:
+    (web,) = await eight.deploy("app", web=1)
+    fillers = [await eight.submit(gpus=number) for number in (3, 4)]
+    await eight.settle()
+    spec = TaskSpec(image="bb:1", command=FOREVER, request=Request(gpus=2), restart=Restart(condition="any"))
+    changed = LoadedStack(drafts=(Draft(name="web", service="web", spec=spec),))
+    await stacks.deploy(eight.control, ADMIN, "app", changed)
+    await eight.settle()
+    assert eight.task(web).wants_replace
+    await commands.cancel(eight.control, ADMIN, fillers[1].id)
+    while eight.free() == 0:  # its cards are free, and the decision has not been asked yet
+        await eight.loop.look()
+        await eight.loop.reconciler.run()
+        await eight.called()
+        await eight.loop.reclaimer.run()
+    await commands.cancel(eight.control, ADMIN, web.id)
+    await eight.loop.placer.run()
+    assert (eight.task(web).state, eight.task(web).stop_for) == ("stopping", "cancelled")
+    await eight.settle()
+    assert (eight.task(web).state, eight.task(web).reason) == ("ended", "cancelled")
+    assert eight.free() == 5

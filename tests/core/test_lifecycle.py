@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from berth.model.job import StopFor
 from berth.model.lifecycle import (
     FINISHED,
     LIVE,
@@ -40,6 +41,17 @@ def test_a_task_on_a_silent_node_that_was_asked_to_end_is_stopped_when_the_node_
         "cancelled",
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("why", "kept"), [("replace", True), ("unhealthy", True), ("cancelled", False), ("move", False)]
+)
+def test_what_does_not_go_on_wants_no_other_grant(why: StopFor, kept: bool) -> None:
+    changed = build.task(state="running", wants_replace=True, next_node="gpu-2", next_cards=("GPU-2",))
+    asked = ask_stop(changed, why)
+    assert (asked.wants_replace, bool(asked.next_node), bool(asked.next_cards)) == (kept, kept, kept)
+    silent = ask_stop(step(changed, "silent"), why)
+    assert (silent.state, silent.wants_replace) == ("unknown", kept)
 
 
 def test_a_stop_that_was_sent_before_the_silence_is_not_taken_for_unsent() -> None:

@@ -68,6 +68,8 @@ LIVE: frozenset[TaskState] = frozenset({"starting", "running", "stopping", "unkn
 OCCUPYING: frozenset[TaskState] = LIVE | {"restarting"}
 """States in which the task holds its node's CPU and memory, and its cards."""
 QUEUED: frozenset[TaskState] = frozenset({"waiting", "prepared"})
+GOES_ON: frozenset[StopFor] = frozenset({"replace", "unhealthy"})
+"""Reasons to stop after which the slot's next attempt may begin on cards that it holds, or waits for."""
 FINAL: frozenset[StopFor] = frozenset({"cancelled", "scale", "removed-on-engine"})
 """Reasons to stop after which the slot does not run again: its object is not needed any more."""
 FINISHED: frozenset[TaskState] = frozenset({"ended", "failed"})
@@ -116,8 +118,14 @@ def begin(task: Task, at: float, generation: int, node: str, cards: tuple[str, .
 
 
 def ask_stop(task: Task, why: StopFor, **fields: Any) -> Task:
-    """The task, asked to end; one whose node is silent is asked when it answers again (`returned`)."""
+    """The task, asked to end; one whose node is silent is asked when it answers again (`returned`).
+
+    One that does not run again on what it has forgets the replacement that it waited for: else another grant would
+    make a cancel undone.
+    """
     fields = {"stop_sent": False, **fields, "stop_for": why}
+    if why not in GOES_ON:
+        fields = {"wants_replace": False, "next_node": "", "next_cards": (), **fields}
     return revise(task, **fields) if task.state == "unknown" else step(task, "stop", **fields)
 
 
