@@ -101,7 +101,11 @@ VOLUMES = (
                  order="start-first")),
         ("deploy: {placement: {preferences: [{spread: node.labels.a}, {spread: node.labels.b}], "
          "max_replicas_per_node: 2}}", "spread", Spread(("node.labels.a", "node.labels.b"), 2)),
-        ("deploy: {resources: {limits: {}}, restart_policy: {window: 0s}}", "explicit", ("limits", "restart.window")),
+        ("deploy: {resources: {limits: {}}, restart_policy: {window: 0s}}", "explicit",
+         ("limits", "restart", "restart.window")),
+        ("deploy: {restart_policy: {condition: none, delay: 5s}, update_config: {monitor: 5s}}", "explicit",
+         ("restart.delay", "update.monitor")),
+        ("gpus: 1\ndeploy: {resources: {limits: {}}}", "explicit", ()),
     ],
 )  # fmt: skip
 def test_carried(service: str, field: str, value: Any) -> None:
@@ -131,7 +135,6 @@ def test_carried(service: str, field: str, value: Any) -> None:
         ("logging: {}", "logging", Logging()),
         ("credential_spec: {file: c.json}", "credential", Credential(file="c.json")),
         ("isolation: hyperv", "isolation", "hyperv"),
-        ("oom_score_adj: -500", "oom_score_adj", -500),
     ],
 )  # fmt: skip
 def test_around_the_processes(service: str, field: str, value: Any) -> None:
@@ -139,11 +142,15 @@ def test_around_the_processes(service: str, field: str, value: Any) -> None:
 
 
 def test_what_only_a_single_hosts_containers_can_have() -> None:
-    text = wrap("tmpfs: [/run, '/tmp:size=64m']\nipc: host\nshm_size: 1g")
+    text = wrap("tmpfs: [/run, '/tmp:size=64m']\nipc: host\noom_score_adj: -500\nshm_size: 1g")
     swarm, host = load(text), load(text, facts=Facts(read_constraint, native=False, host=True))
-    assert [warning.field.rpartition(".")[2] for warning in swarm.warnings] == ["tmpfs", "ipc", "shm_size"]
+    assert [warning.field.rpartition(".")[2] for warning in swarm.warnings] == [
+        "tmpfs", "ipc", "oom_score_adj", "shm_size",
+    ]  # fmt: skip
     assert swarm.drafts[0].spec.around == Surroundings()
-    assert host.drafts[0].spec.around == Surroundings(tmpfs=("/run", "/tmp:size=64m"), ipc="host")
+    assert host.drafts[0].spec.around == Surroundings(
+        tmpfs=("/run", "/tmp:size=64m"), ipc="host", oom_score_adj=-500
+    )
     assert host.drafts[0].spec.shm_bytes == 2**30
     assert not host.warnings
 

@@ -57,6 +57,7 @@ def only_on_a_host(service: Fields, found: Surroundings, host: bool, report: Rep
             service.wrong("ipc", "bad-value", message, f"Write one of: {', '.join(_IPC)}")
         return found
     hints = {
+        "oom_score_adj": "Leave it out.",
         "tmpfs": "Write it under volumes: {type: tmpfs, target: /path}",
         "ipc": "Write shm_size for more shared memory: services with cards get it on a Swarm, too.",
     }

@@ -2,8 +2,9 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Container, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from weakref import WeakValueDictionary
 
 from berth.model.errors import BerthError
 from berth.ports import Clock
@@ -27,6 +28,7 @@ class Calls:
         self.settled: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def busy(self, task_id: str) -> bool:
         """True while a call for this slot is under way."""
@@ -49,6 +51,18 @@ class Calls:
         finally:
             self.settled[key] = self._clock.monotonic()
             self._done("")
+
+    @contextmanager
+    def holding(self, keys: Iterable[str]) -> Iterator[None]:
+        """As `during`, for several: what is called in the background begins nothing for them meanwhile."""
+        with ExitStack() as held:
+            for key in keys:
+                held.enter_context(self.during(key))
+            yield
+
+    def alone(self, key: str) -> asyncio.Lock:
+        """Two calls for `key` that must not overlap take turns."""
+        return self._alone.setdefault(key, asyncio.Lock())
 
     def spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         """Run something in the background and keep hold of it."""

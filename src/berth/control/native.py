@@ -1,14 +1,32 @@
 """Native services: jobs without cards that the engine places itself; Berth creates, updates and removes them whole."""
 
+import asyncio
+from collections.abc import Iterable
+
 import msgspec
 
 from berth.control.amend import commit_whole
 from berth.control.bind import launch_of
+from berth.control.calls import AT_ONCE
 from berth.control.context import Control
 from berth.model.change import Batch, PutJob
 from berth.model.errors import EngineError, EngineUnreachable, ObjectGone
 from berth.model.job import Job, Task
 from berth.model.launch import Handle, Launch
+
+
+async def apply_natives(control: Control, jobs: Iterable[Job]) -> None:
+    """Tell the engine of all these services, several at once. Raises the first EngineError, once all are told of."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def told(job: Job) -> None:
+        async with room:
+            await apply_native(control, job)
+
+    answers = await asyncio.gather(*(told(job) for job in jobs), return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
 
 
 async def apply_native(control: Control, job: Job) -> None:
@@ -17,6 +35,13 @@ async def apply_native(control: Control, job: Job) -> None:
     Raises EngineError when the engine refuses; that is remembered, too, and not tried again. An engine that could not
     be reached is told at the next look.
     """
+    async with control.calls.alone(job.id):
+        now = control.cluster.jobs.get(job.id, job)
+        if now.taking or now.applied < now.generation:  # else it was told while this call waited
+            await _apply(control, now)
+
+
+async def _apply(control: Control, job: Job) -> None:
     launch = launch_of(control, job, Task(id=f"{job.id}.1", job=job.id, slot=1))
     with control.calls.during(job.id):
         if job.taking:

@@ -205,8 +205,9 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `env` are (name, value) pairs in order; a value of None unsets. `labels` go to the engine's service,
     `container_labels` to the container. `time_limit_s` is per attempt. `shm_bytes` 0 = the engine's default.
-    `update` and `rollback` None: the file says nothing of them. `explicit` names what the file gives with a value that
-    changes nothing ("limits", "reservations", "restart.window"): engines that show it shall show it. `pinned` is the
+    `update` and `rollback` None: the file says nothing of them. `explicit` names what
+    the file gives with the value that counts anyway ("limits", "restart.delay"), for engines that show the difference.
+    `pinned` is the
     image that is to run, where that is told from `image`, which is as the file writes it.
     """
 

@@ -14,7 +14,7 @@ from berth.control.commands.takeover import claims, first_tasks, plan_of, warnin
 from berth.control.context import Control
 from berth.control.files import check_files, digested, store_of, with_digests
 from berth.control.gather import Gathered
-from berth.control.native import apply_native
+from berth.control.native import apply_natives
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
 from berth.control.publish import published
@@ -87,13 +87,12 @@ async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack
         updated = (change for draft, job_id in known for change in _update(control, actor, draft, job_id))
         return (*new, *pruned, *updated)
 
-    await commit_whole(control, deployed)
     ids = [*(job.id for job in made), *(job_id for _, job_id in known)]
-    jobs = sorted((control.cluster.jobs[job_id] for job_id in ids), key=lambda job: job.name)
-    control.wake("reconcile", "reclaim", "place")
-    for job in jobs:
-        if job.native and job.applied < job.generation and not control.cluster.name_held(job, 1):
-            await apply_native(control, job)
+    with control.calls.holding(ids):  # else the loop would tell the engine of the services, too
+        await commit_whole(control, deployed)
+        jobs = sorted((control.cluster.jobs[job_id] for job_id in ids), key=lambda job: job.name)
+        control.wake("reconcile", "reclaim", "place")
+        await apply_natives(control, [job for job in jobs if job.native and not control.cluster.name_held(job, 1)])
     return jobs
 
 

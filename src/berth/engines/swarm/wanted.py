@@ -8,7 +8,6 @@ from berth.model.launch import Launch
 from berth.model.spec import Credential, Port, Restart, Rollout, Surroundings, TaskSpec
 
 WAITING = f"node.id=={marks.NOWHERE}"
-WINDOW = "restart.window"
 DOCKERS_RESTART = Restart(condition="any")
 BOOKKEEPING_NS = 1
 """How long Swarm watches an update: nothing, so that it writes its last word on the service at once."""
@@ -46,9 +45,12 @@ def native_service(launch: Launch, secrets: Files, configs: Files) -> dict[str, 
     spec = launch.spec
     template = _template(launch, secrets, configs)
     template["Placement"] = _placement(spec)
-    if spec.restart != DOCKERS_RESTART or WINDOW in spec.explicit:
+    if spec.restart != DOCKERS_RESTART or "restart" in spec.explicit:
         template["RestartPolicy"] = _restart(spec)
-    rollouts = {"UpdateConfig": _rollout(spec.update), "RollbackConfig": _rollout(spec.rollback)}
+    rollouts = {
+        "UpdateConfig": _rollout(spec.update, "update.monitor" in spec.explicit),
+        "RollbackConfig": _rollout(spec.rollback, "rollback.monitor" in spec.explicit),
+    }
     return {
         "Name": launch.name,
         "Labels": marking.object_labels(launch),
@@ -172,7 +174,7 @@ def _port(port: Port) -> dict[str, Any]:
     }
 
 
-def _rollout(rollout: Rollout | None) -> dict[str, Any] | None:
+def _rollout(rollout: Rollout | None, monitored: bool) -> dict[str, Any] | None:
     if rollout is None:
         return None
     document = {
@@ -182,7 +184,7 @@ def _rollout(rollout: Rollout | None) -> dict[str, Any] | None:
         "MaxFailureRatio": rollout.max_failure_ratio,
         "Order": rollout.order,
     }
-    if rollout.monitor_s != Rollout().monitor_s:
+    if monitored or rollout.monitor_s != Rollout().monitor_s:
         document["Monitor"] = _nanoseconds(rollout.monitor_s)
     return document
 
@@ -201,10 +203,12 @@ def _resources(spec: TaskSpec) -> dict[str, Any]:
 
 def _restart(spec: TaskSpec) -> dict[str, Any]:
     restart = spec.restart
-    document: dict[str, Any] = {"Condition": restart.condition, "Delay": _nanoseconds(restart.delay_s)}
+    document: dict[str, Any] = {"Condition": restart.condition}
+    if restart.delay_s != DOCKERS_RESTART.delay_s or "restart.delay" in spec.explicit:
+        document["Delay"] = _nanoseconds(restart.delay_s)
     if restart.max_attempts is not None:
         document["MaxAttempts"] = restart.max_attempts
-    if restart.window_s or WINDOW in spec.explicit:
+    if restart.window_s or "restart.window" in spec.explicit:
         document["Window"] = _nanoseconds(restart.window_s)
     return document
 
