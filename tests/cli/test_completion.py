@@ -24,8 +24,8 @@ def _script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
     ("typed", "offered"),
     [
         (["berth", "st"], "stack"),
-        (["berth", "stack", ""], "deploy ls ps rm"),
-        (["berth", "stack", "deploy", "--p"], "--plan"),
+        (["berth", "stack", ""], "deploy config ls ps rm"),
+        (["berth", "stack", "deploy", "--pl"], "--plan"),
         (["berth", "run", "--ti"], "--time"),
         (["berth", "node", "dr"], "drain"),
         (["berth", "completion", ""], "bash zsh fish"),
