@@ -256,8 +256,8 @@ services:
 
 POINTS = r"commit (.*(update|roll|ended \(restarting|unhealthy|PutTask|PutAttempt))|engine (stop|start again)"
 """Around every commit and every call of an update."""
-MET = {"commit updated", "commit update-step (stopping)", "commit update-completed", "commit rolling-back",
-       "commit rolled-back", "commit ended (restarting)", "engine stop", "engine start again"}  # fmt: skip
+MET = ("commit updated", "commit update-step", "commit update-completed", "commit rolling-back", "commit rolled-back",
+       "commit ended (restarting", "engine stop", "engine start again")  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ["swarm", "docker"])
@@ -288,7 +288,8 @@ def test_a_server_may_die_around_each_step_of_an_update(
                 break
         assert not died[number], f"there are ever new points: {berth.points}"
         print(*berth.points, sep="\n")
-        assert {f"{side} {point}" for side in ("before", "after") for point in MET} <= set(berth.points)
+        wanted = [f"{side} {point}" for side in ("before", "after") for point in MET]
+        assert not [point for point in wanted if not any(met.startswith(point) for met in berth.points)]
         berth.run("stack", "rm", "app", "-y")
         until(lambda: not berth.json("jobs"), 60)
     assert not witness.twice
