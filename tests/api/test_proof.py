@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from berth.api.front import MOST_BYTES
+from berth.api.body import MOST_BYTES
 from berth.control.commands.tokens import make_token
 from berth.model.change import DropToken, PutToken
 from tests.api.lab import lab, node_with
@@ -101,7 +101,7 @@ async def test_every_no_has_one_form(tmp_path: Path, method: str, path: str, sta
         got, value, _ = await api.call(method, path)
     assert got == status
     assert value["errors"][0]["code"] == code
-    assert set(value["errors"][0]) == {"code", "message", "field", "file", "line", "column", "excerpt", "hint"}
+    assert set(value["errors"][0]) == {"code", "message", "field", "file", "line", "column", "excerpt", "cut", "hint"}
 
 
 async def test_the_openapi_document_describes_every_path(tmp_path: Path) -> None:
