@@ -33,6 +33,7 @@ def task(state: str, **fields: Any) -> Task:
         (lambda one: becomes.unhealthy(one, "no"), {"starting", "running"}),
         (lambda one: becomes.blamed(one, "no"), {"starting", "running", "stopping", "unknown"}),
         (becomes.stop_sent, {"stopping"}),
+        (becomes.requeued, {"starting", "running", "unknown", "restarting"}),
     ],
 )  # fmt: skip
 def test_each_action_means_something_in_these_states_only(action: Any, states: set[str]) -> None:
@@ -71,6 +72,11 @@ def test_wrong_cards_are_blamed_on_what_is_cancelled_without_a_change_of_its_end
     going = becomes.blamed(task("stopping", stop_for="cancelled"), "it sees GPU-2")
     assert going is not None
     assert (going.stop_for, going.error) == ("cancelled", "it sees GPU-2")
+
+
+def test_a_slot_that_was_scaled_away_while_its_node_was_silent_is_not_put_back_in_the_queue() -> None:
+    assert becomes.requeued(task("unknown", stop_for="scale")) is None
+    assert becomes.requeued(task("unknown", stop_for="replace")) is not None
 
 
 def test_the_first_look_remembers_what_an_object_asks_for_and_a_later_difference_is_put_back() -> None:

@@ -80,6 +80,13 @@ def overdue(task: Task) -> Task | None:
     return ask_stop(task, "time-limit") if task.state == "running" else None
 
 
+def requeued(task: Task) -> Task | None:
+    """A person wants it back in the queue; one that is going for good stays gone."""
+    if task.state in ("starting", "running", "unknown") and task.stop_for not in FINAL:
+        return ask_stop(task, "requeue")
+    return step(task, "wait") if task.state == "restarting" else None
+
+
 def blamed(task: Task, problem: str) -> Task | None:
     """Its container sees other cards than granted."""
     if task.state not in LIVE:

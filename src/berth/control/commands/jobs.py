@@ -11,11 +11,12 @@ from berth.control.context import Control
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
 from berth.control.rescale import rescale, stops
+from berth.core import becomes
 from berth.model.change import Batch, Note, PutJob, PutTask, Remember
 from berth.model.draft import Draft
 from berth.model.errors import BadInput, NotFound, Refused
-from berth.model.job import MOST_SLOTS, Job, Task
-from berth.model.lifecycle import QUEUED, ask_stop, step
+from berth.model.job import MOST_SLOTS, Job
+from berth.model.lifecycle import QUEUED
 from berth.model.plan import PlanReport
 from berth.model.token import Actor
 
@@ -138,19 +139,13 @@ async def requeue(control: Control, actor: Actor, job_id: str) -> Job:
         )
 
     def requeued() -> Batch:
-        found = ((task, _requeued(task)) for task in control.cluster.tasks_of(job_id))
+        found = ((task, becomes.requeued(task)) for task in control.cluster.tasks_of(job_id))
         note = control.note("requeued", job.name, actor=actor.name, job=job.id)
         return (note, *(PutTask(new, was=task.version) for task, new in found if new is not None))
 
     await commit_whole(control, requeued)
     control.wake("reconcile", "reclaim", "place")
     return job
-
-
-def _requeued(task: Task) -> Task | None:
-    if task.state in ("starting", "running", "unknown"):
-        return ask_stop(task, "requeue")
-    return step(task, "wait") if task.state == "restarting" else None
 
 
 async def scale(control: Control, actor: Actor, job_id: str, replicas: int) -> Job:
