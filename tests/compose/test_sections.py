@@ -44,7 +44,10 @@ def test_volumes_that_are_mounted() -> None:
         Volume(name="bb", labels={"com.docker.stack.namespace": "st"}),
         Volume(name="old", external=True),
     )
-    assert [(one.code, one.field) for one in loaded.warnings] == [("key-ignored", "volumes.a.x-cluster-spec")]
+    assert [(one.code, one.field) for one in loaded.warnings] == [
+        ("key-ignored", "volumes.a.x-cluster-spec"),
+        ("external-name-old", "volumes.c.external"),
+    ]
 
 
 def test_contents_are_asked_for_by_path_and_come_with_their_names() -> None:

@@ -201,4 +201,7 @@ def _name(key: str, one: Fields, stack: str) -> tuple[bool, str]:
     written = one.text("name")
     if old and written:
         one.wrong("external", "external-name-twice", "external.name and name contradict each other.", "Keep name.")
+    elif old:
+        message, hint = "external.name is an old spelling that still works.", f"Write external: true, name: {old[:60]}"
+        one.report.warn(one.at("external"), "external-name-old", message, hint, one.field("external"))
     return external, written or old or (key if external else f"{stack}_{key}")

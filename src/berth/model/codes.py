@@ -295,6 +295,10 @@ CODES: dict[str, str] = {
         "The stack file names an env_file that the client does not find. The path starts at the directory of the "
         "first stack file."
     ),
+    "external-name-old": (
+        "external: {name: X} is how files before version 3.5 named something that exists already. It works, here and "
+        "in Docker; write external: true and name: X beside it."
+    ),
     "external-name-twice": (
         "An object has both external.name and name. The first is the old form of the second: keep external: true "
         "and name."
