@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from berth.control import files, publish, pullable
+from berth.control import everywhere, files, publish, pullable
 from berth.control.context import Control
-from berth.control.gather import Gathered
+from berth.control.gather import Gathered, placed
+from berth.core.everywhere import covers_nodes
 from berth.core.fit import too_many
 from berth.core.named import card_problems
 from berth.model.change import Batch, PutJob, PutTask
@@ -63,8 +64,11 @@ def engine_word(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[: NAME_LIMIT - 14] or "job"
 
 
-def new_tasks(job: Job) -> Batch:
+def new_tasks(control: Control, job: Job) -> Batch:
     """The job and its tasks, all waiting."""
+    if covers_nodes(job):
+        job, tasks = everywhere.first_slots(control, job)
+        return (PutJob(job), *map(PutTask, tasks))
     slots = () if job.native else range(1, job.replicas + 1)
     return (PutJob(job), *(PutTask(Task(id=f"{job.id}.{slot}", job=job.id, slot=slot)) for slot in slots))
 
@@ -78,12 +82,12 @@ async def check(
     """
     wrong = Gathered(_own(draft.problems for draft in drafts), _own(draft.refusals for draft in drafts))
     wrong.problems += _counts(control, drafts)
-    wrong.problems += [_placed(problem, draft) for draft, problem in pullable.refusals(control, drafts)]
-    wrong.problems += [_placed(problem, draft) for draft, problem in publish.problems(control, drafts)]
+    wrong.problems += [placed(problem, draft) for draft, problem in pullable.refusals(control, drafts)]
+    wrong.problems += [placed(problem, draft) for draft, problem in publish.problems(control, drafts)]
     asked: dict[bytes, tuple[Problem, ...]] = {}
     for draft in drafts:
         spec = files.without(draft.spec, coming)
-        wrong.problems += [_placed(problem, draft) for problem in files.missing(control, spec)]
+        wrong.problems += [placed(problem, draft) for problem in files.missing(control, spec)]
         joined = {use.name for use in spec.networks}
         used = tuple(network for network in networks if network.name in joined)
         mounted = tuple((n, mount.driver) for n, mount in enumerate(spec.mounts) if mount.driver)
@@ -94,7 +98,7 @@ async def check(
         with wrong.noting():
             if key not in asked:
                 asked[key] = await control.engine.problems(spec, used)
-            wrong.problems += [_placed(problem, draft) for problem in asked[key]]
+            wrong.problems += [placed(problem, draft) for problem in asked[key]]
     wrong.finish()
 
 
@@ -109,25 +113,11 @@ def _counts(control: Control, drafts: Sequence[Draft]) -> list[Problem]:
     for draft in drafts:
         if draft.replicas > MOST_SLOTS:
             text = f"{draft.replicas} replicas are more than Berth takes for one job ({MOST_SLOTS})"
-            found.append(_placed(Problem(code="too-many-replicas", message=text, field="deploy.replicas"), draft))
+            found.append(placed(Problem(code="too-many-replicas", message=text, field="deploy.replicas"), draft))
         if shape is None or draft.spec.request != shape:
             shape, told = draft.spec.request, too_many(draft.spec.request, views)
         if told:
             hint = "Ask for fewer cards, or spread the work over several tasks; 'berth gpus' shows what there is"
-            found.append(_placed(Problem(code="too-many-cards", message=told, hint=hint, field="gpus"), draft))
-        found += [_placed(problem, draft) for problem in card_problems(draft.spec.request, views)]
+            found.append(placed(Problem(code="too-many-cards", message=told, hint=hint, field="gpus"), draft))
+        found += [placed(problem, draft) for problem in card_problems(draft.spec.request, views)]
     return found
-
-
-def _placed(problem: Problem, draft: Draft) -> Problem:
-    """The problem with the place in the file where its field, or the nearest one around it, was written."""
-    whole = problem.field.partition("/")[0]
-    path = problem.field if problem.field in draft.where else whole
-    while path and path not in draft.where:
-        path = path.rpartition(".")[0]
-    where = draft.where.get(path)
-    if where is None:
-        return msgspec.structs.replace(problem, field=whole)
-    rest = "" if path == problem.field else whole[len(path) :].strip(".")
-    field = ".".join(filter(None, (where.field, rest)))
-    return msgspec.structs.replace(where, code=problem.code, message=problem.message, hint=problem.hint, field=field)

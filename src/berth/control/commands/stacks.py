@@ -1,7 +1,7 @@
 """Commands on stacks: deploy a parsed file (again), plan it, remove it. A stack is one job per service."""
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -13,7 +13,7 @@ from berth.control.commands.jobs import cancelled
 from berth.control.commands.takeover import claims, first_tasks, plan_of, warnings_of
 from berth.control.context import Control
 from berth.control.files import check_files, digested, store_of, with_digests
-from berth.control.gather import Gathered
+from berth.control.gather import Gathered, placed
 from berth.control.native import apply_natives
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
@@ -22,7 +22,7 @@ from berth.control.rollout import aimed, order_warnings, told, towards
 from berth.core.everywhere import covers_nodes
 from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
-from berth.model.errors import NotFound, Refused
+from berth.model.errors import NotFound, Problem
 from berth.model.image import registry_of
 from berth.model.job import Job, Network, Stack, Volume
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
@@ -69,9 +69,8 @@ class _Overtaken(Exception):
 async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, how: _How) -> list[Job]:
     old = _current(control, actor, name)
     await pullable.learn(control, loaded.drafts, how.auth)
-    await _check(control, actor, name, loaded)
     fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
-    _same_kind(control, fresh)
+    await _check(control, actor, name, loaded, fresh)
     made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
     claimed = await claims(control, name, made, how.take_over)
     stack = await _furnish(control, actor, name, loaded)
@@ -110,11 +109,13 @@ def _digested(control: Control, loaded: LoadedStack) -> LoadedStack:
     return msgspec.structs.replace(loaded, files=files, drafts=with_digests(loaded.drafts, files)) if files else loaded
 
 
-async def _check(control: Control, actor: Actor, name: str, loaded: LoadedStack) -> None:
+async def _check(
+    control: Control, actor: Actor, name: str, loaded: LoadedStack, fresh: Sequence[tuple[Draft, Job | None]]
+) -> None:
     """Raise BadInput or Refused for all that is wrong in the files, or that the engine or the ledger would refuse, in
     one go; nothing is written.
     """
-    wrong = Gathered(loaded.problems, loaded.refusals)
+    wrong = Gathered(loaded.problems, (*loaded.refusals, *_other_kind(control, fresh)))
     coming = frozenset((new.file.kind, new.file.name) for new in loaded.files)
     with wrong.noting():
         await check(control, loaded.drafts, loaded.networks, coming)
@@ -153,24 +154,17 @@ def _others(before: Sequence[Declared], now: Sequence[Declared]) -> Iterable[Dec
     return (one for one in before if one.name not in names)
 
 
-def _same_kind(control: Control, fresh: Sequence[tuple[Draft, Job | None]]) -> None:
-    """Raise Refused for a service that Swarm placed and that Berth shall place from now on, or the other way round."""
+def _other_kind(control: Control, fresh: Sequence[tuple[Draft, Job | None]]) -> Iterator[Problem]:
+    """Services that Swarm placed and that Berth shall place from now on, or the other way round; or of another mode."""
     for draft, before in fresh:
+        hint = f"berth cancel {before.name}, then deploy the file again" if before is not None else ""
         if before is not None and before.native != _native(control, draft):
             now, then = ("Swarm", "Berth") if before.native else ("Berth", "Swarm")
-            raise Refused.of(
-                "service-kind-changed",
-                f"{before.name} is placed by {now}, and with this file it would be placed by {then}.",
-                f"berth cancel {before.name}, then deploy the file again",
-                field="services." + draft.service,
-            )
-        if before is not None and before.spec.mode != draft.spec.mode:
-            raise Refused.of(
-                "service-mode-changed",
-                f"{before.name} has mode: {before.spec.mode}, and with this file it would be {draft.spec.mode}.",
-                f"berth cancel {before.name}, then deploy the file again",
-                field=f"services.{draft.service}.deploy.mode",
-            )
+            message = f"{before.name} is placed by {now}, and with this file it would be placed by {then}."
+            yield placed(Problem(code="service-kind-changed", message=message, hint=hint), draft)
+        elif before is not None and before.spec.mode != draft.spec.mode:
+            message = f"{before.name} has mode: {before.spec.mode}, and with this file it would be {draft.spec.mode}."
+            yield placed(Problem(code="service-mode-changed", message=message, hint=hint, field="deploy.mode"), draft)
 
 
 def _keep_logins(
@@ -197,7 +191,7 @@ async def plan_stack(
     old = _current(control, actor, name)
     loaded = _digested(control, loaded)
     await pullable.learn(control, loaded.drafts, auth or {})
-    await _check(control, actor, name, loaded)
+    await _check(control, actor, name, loaded, [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts])
     jobs = [make_job(control, actor, draft, name, n) for n, draft in enumerate(loaded.drafts)]
     claimed = await claims(control, name, [job for job in jobs if job.name not in old], take_over)
     planned = report(control, [job for job in jobs if job.name not in claimed.services], old)
