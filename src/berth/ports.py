@@ -221,7 +221,7 @@ class Vault(Protocol):
         ...
 
     def digest(self, content: Content) -> str:
-        """A short keyed hash of the content."""
+        """A short keyed hash of the content, KEY-HASH: digests of different keys say nothing of each other."""
         ...
 
 

@@ -100,6 +100,9 @@ async def test_a_swarm_keeps_what_a_stack_brings_and_changes_labels_alone(desk: 
     changed = (new("st_key", b"other"), new("st_app", b"other", "config"))
     assert [(one.code, "st_" in one.message) for one in await files.changed(changed)] == [("file-changed", True)] * 2
     assert await files.changed(first) == ()
+    other_key = msgspec.structs.replace(first[0], file=msgspec.structs.replace(first[0].file, digest="newkey-29"))
+    assert await files.changed((other_key,)) == ()
+    await files.ensure((other_key,), "st", "ann")
     await files.remove_stack("st")
     await files.remove_stack("st")
     assert bed.person("secret", "ls", "-q") == bed.person("config", "ls", "-q") == ""

@@ -37,7 +37,7 @@ class Content:
 class FileObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A secret or config by its name in the engine's store; an `external` one is only looked up.
 
-    `digest` tells one content from another (a keyed hash: nothing can be guessed from it); "" where it is not known.
+    `digest` tells one content from another (KEY-HASH, a keyed hash: nothing can be guessed from it); "": not known.
     With a `driver` the content comes from the engine's plugin.
     """
 

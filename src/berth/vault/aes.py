@@ -17,6 +17,7 @@ class AesVault:
     def __init__(self, key: bytes) -> None:
         self._sealing = _derived(key, b"berth seal 1")
         self._hashing = _derived(key, b"berth digest 1")
+        self._mark = _derived(key, b"berth key 1").hex()[:8]
 
     def seal(self, content: Content, name: str) -> bytes:
         """Version, nonce, ciphertext and tag."""
@@ -43,8 +44,8 @@ class AesVault:
             ) from error
 
     def digest(self, content: Content) -> str:
-        """A keyed hash (HMAC-SHA-256, 128 bits in hex): equal for equal content, and worthless without the key."""
-        return hmac.new(self._hashing, content.reveal(), hashlib.sha256).hexdigest()[:32]
+        """KEY-HASH: which key it is, and a keyed hash (HMAC-SHA-256, 128 bits in hex) that is worthless without it."""
+        return f"{self._mark}-{hmac.new(self._hashing, content.reveal(), hashlib.sha256).hexdigest()[:32]}"
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:

@@ -161,11 +161,14 @@ def _body(new: NewFile, labels: dict[str, str]) -> dict[str, Any]:
 
 
 def _differs(new: NewFile, one: _Stored | None) -> bool:
-    """True when it is known that the content is another one. Of a secret without Berth's mark only Swarm knows."""
+    """True when it is known that the content is another one. Of a secret without a mark by the present key
+    only Swarm knows.
+    """
     if one is None or new.file.driver:
         return False
-    if marks.DIGEST in one.labels:
-        return one.labels[marks.DIGEST] != new.file.digest
+    there = one.labels.get(marks.DIGEST, "")
+    if there and there.partition("-")[0] == new.file.digest.partition("-")[0]:
+        return there != new.file.digest
     return new.file.kind == "config" and base64.b64decode(one.spec.data) != new.content.reveal()
 
 
