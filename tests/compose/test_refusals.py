@@ -70,7 +70,7 @@ volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
         ("deploy: {replicas: many}", "wrong-type", 4, 24, "whole number"),
         ("deploy: {replicas: 1.5}", "wrong-type", 4, 24, "whole number"),
         ("deploy: {replicas: -1}", "out-of-range", 4, 24, "replicas"),
-        ("tty: maybe", "wrong-type", 4, 10, "true or false"),
+        ("tty: maybe", "wrong-type", 4, 10, "tty: true, or tty: false"),
         ("stop_grace_period: 10", "bad-value", 4, 24, "10s"),
         ("stop_grace_period: soon", "bad-value", 4, 24, "1m30s"),
         ("shm_size: 1x", "bad-value", 4, 15, "512M"),

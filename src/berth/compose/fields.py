@@ -223,9 +223,13 @@ class Fields:
     def _mistyped(self, key: str, node: Node, wanted: str) -> None:
         message, hint = f"{key} is {kind(node)}, not {wanted}.", f"Write {wanted}."
         if wanted == "text" and isinstance(node, Scalar):
-            hint = f'Quote it: {key}: "{node.written}"'
+            hint = f'Quote it: {key}: "{node.written[:80]}"'
         elif wanted == "a list" and isinstance(node, Scalar):
-            hint = f"Write {key}: [{node.written}]"
+            hint = f"Write {key}: [{node.written[:80]}]"
+        elif wanted == "a whole number":
+            hint = f"Write a whole number: {key}: 1"
+        elif wanted == "true or false":
+            hint = f"Write {key}: true, or {key}: false"
         self.report.wrong(self.at(key), "wrong-type", message, hint, self.field(key))
 
     def _strings(self, key: str, node: Items) -> Iterator[tuple[str, Place]]:

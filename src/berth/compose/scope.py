@@ -102,9 +102,8 @@ class Scope:
         def unset(name: str) -> None:
             if self.known(name) and self._first(name):
                 message = f"the variable {name} is not set; it counts as empty."
-                self._report.warn(
-                    node.place, "variable-unset", message, f"Set it, or write ${{{name}:-default}}", field
-                )
+                hint = f"Set it, or write ${{{name}:-default}}; $$ is a dollar sign"
+                self._report.warn(node.place, "variable-unset", message, hint, field)
 
         try:
             text = substitute(node.written, look, unset)

@@ -1,5 +1,6 @@
 """Mounts of a service, short form A:B:ro or long, with the file's volumes; guard looks at what they open."""
 
+import difflib
 import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -16,6 +17,8 @@ from berth.compose.tree import Scalar
 from berth.model.job import Volume
 from berth.model.spec import Mount
 
+MOST_COMPARED = 200
+"""How many names are searched for the nearest one."""
 _PROPAGATIONS = ("private", "rprivate", "shared", "rshared", "slave", "rslave")
 _KINDS = ("bind", "volume", "tmpfs", "npipe", "cluster", "image")
 _OPTIONS = {
@@ -183,6 +186,17 @@ def _host_path(source: str, stacked: Stacked | None) -> str:
     return posixpath.normpath(posixpath.join(directory, source))
 
 
+def _undefined(made: Mounted, stacked: Stacked, report: Report) -> None:
+    """Note a volume that the file does not declare."""
+    if report.full:
+        return
+    name = made.mount.source[:80]
+    near = difflib.get_close_matches(name, list(stacked.volumes)[:MOST_COMPARED], 1, 0.6)
+    hint = f"Write {near[0]}" if near else f"Add at the end: volumes: {{{name}: }}"
+    message = f"the volume {name} is not among the file's volumes."
+    report.wrong(made.place, "undefined-volume", message, hint, made.field)
+
+
 def _in_volume(made: Mounted, stacked: Stacked, report: Report) -> list[Mounted]:
     """The mount with its volume's name on the engine, driver and labels."""
     mount = made.mount
@@ -193,10 +207,7 @@ def _in_volume(made: Mounted, stacked: Stacked, report: Report) -> list[Mounted]
         return [made._replace(mount=msgspec.structs.replace(mount, nocopy=False, subpath=""))]
     volume = stacked.volumes.get(mount.source)
     if volume is None:
-        message = f"the volume {mount.source[:80]} is not among the file's volumes."
-        report.wrong(
-            made.place, "undefined-volume", message, f"Add at the end: volumes: {{{mount.source}: }}", made.field
-        )
+        _undefined(made, stacked, report)
         return []
     full = msgspec.structs.replace(
         mount,
