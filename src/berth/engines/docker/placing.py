@@ -9,6 +9,7 @@ This needs nothing but the Docker API, so a daemon that is reached by ssh or TLS
 import asyncio
 import contextlib
 import io
+import secrets
 import tarfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -118,7 +119,8 @@ class Placing:
             "Labels": {marks.CLUSTER: cluster},
             "HostConfig": {"Binds": [f"{ROOT}:{INSIDE}:z"], "NetworkMode": "none"},
         }
-        made = msgspec.json.decode(await self._docker.send("/containers/create", body))["Id"]
+        name = {"name": f"berth-files-{secrets.token_hex(4)}"}
+        made = msgspec.json.decode(await self._docker.send("/containers/create", body, name))["Id"]
         path = f"/containers/{segment(made)}"
         try:
             await self._docker.send(f"{path}/archive", archive, {"path": INSIDE}, method="PUT")
