@@ -103,6 +103,11 @@ class StoreContract:
         assert (loaded.jobs, loaded.tasks, loaded.cards, loaded.last_event) == ([], [], [], 0)
         assert store.events(0, 10) == []
 
+    def test_live_jobs_come_in_the_order_of_their_submission_whatever_their_ids(self, store: Store) -> None:
+        same = (submitted("b", submitted_at=2.0, seq=1), submitted("a", submitted_at=2.0, seq=0))
+        kept(store, submitted("d", submitted_at=3.0), *same, submitted("z", submitted_at=1.0))
+        assert [job.id for job in store.load().jobs] == ["z", "a", "b", "d"]
+
     def test_what_was_committed_is_there_after_a_restart(self, place: Place, store: Store) -> None:
         card = build.card(nvlink=("GPU-x",), power_limit_w=400)
         job = build.job("j1", stack="s", warnings=("ünïcode 漢 \x00 \u2028",), submitted_at=1733130000.123456)

@@ -103,6 +103,9 @@ class Bench:
         assert [card for card, count in running.items() if count > 1] == []
         slots = Counter(run.task for run in self.alive())
         assert [slot for slot, count in slots.items() if count > 1] == []
+        for job in cluster.jobs.values():
+            left = {task.state for task in cluster.tasks_of(job.id)} if job.cancelled else set()
+            assert left <= {"stopping", "unknown", "ended", "failed"}, f"{job.name} is cancelled and begins again"
         for run in self.alive():
             assert set(run.cards) <= cluster.ledger.held_by(run.task).keys(), f"{run.task} runs on cards that are free"
 
@@ -118,9 +121,9 @@ class Bench:
         (job,) = await commands.submit(self.control, ADMIN, [Draft(name=name, spec=spec)])
         return job
 
-    async def deploy(self, name: str, **replicas: int) -> list[Job]:
-        """A stack whose services each have one card per replica."""
-        spec = TaskSpec(image="bb:1", command=FOREVER, request=Request(gpus=1), restart=Restart(condition="any"))
+    async def deploy(self, name: str, gpus: int = 1, **replicas: int) -> list[Job]:
+        """A stack whose services each have one card (or so many) per replica."""
+        spec = TaskSpec(image="bb:1", command=FOREVER, request=Request(gpus=gpus), restart=Restart(condition="any"))
         drafts = tuple(Draft(name=one, service=one, spec=spec, replicas=n) for one, n in replicas.items())
         return await stacks.deploy(self.control, ADMIN, name, LoadedStack(drafts=drafts))
 

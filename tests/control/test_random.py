@@ -21,7 +21,9 @@ from tests.effort import examples
 POLICIES = (
     Restart(), Restart(condition="on-failure", delay_s=1.0, max_attempts=1), Restart(condition="any", delay_s=0.5)
 )  # fmt: skip
-KINDS = ("submit", "deploy", "cancel", "requeue", "scale", "kill", "take away", "hold", "release", "remove", "crash")
+KINDS = (
+    "submit", "deploy", "cancel", "requeue", "scale", "kill", "take away", "hold", "release", "remove", "change", "crash"
+)  # fmt: skip
 Step = tuple[str, int, int]
 steps = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 9), st.integers(0, 4)), min_size=4, max_size=25)
 
@@ -65,6 +67,7 @@ class Story:
             "submit": self._submit, "deploy": self._deploy, "cancel": self._cancel, "requeue": self._requeue,
             "scale": self._scale, "kill": self._kill, "take away": self._take_away, "hold": self._hold,
             "release": self._release, "remove": self._remove,
+            "change": self._change,
         }  # fmt: skip
         await does[kind](which, much)
 
@@ -75,6 +78,9 @@ class Story:
     async def _deploy(self, which: int, much: int) -> None:
         services = {"train": much, "serve": which % 3}
         await self.bench.deploy(f"app{which % 2}", **services)
+
+    async def _change(self, which: int, much: int) -> None:
+        await self.bench.deploy(f"app{which % 2}", gpus=1 + which % 3, train=much)
 
     async def _cancel(self, which: int, much: int) -> None:
         if job := self._job(which):

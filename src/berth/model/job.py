@@ -65,6 +65,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = 1
 
     @property
+    def submission(self) -> tuple[float, int, str]:
+        """Sorts jobs in the order of their submission."""
+        return (self.submitted_at, self.seq, self.id)
+
+    @property
     def request(self) -> Request:
         """What each task asks of a node, its image's demands included."""
         return asked(self.spec, self.demands)

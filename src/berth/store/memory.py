@@ -43,9 +43,7 @@ class MemoryStore:
         """Everything that is live."""
         ended = sorted((job for job in self._tables.jobs.values() if job.ended_at is not None), key=_end)
         newest = {job.id for job in ended[-ENDED_LOADED:]}
-        live = sorted(
-            (job for job in self._tables.jobs.values() if job.ended_at is None), key=lambda job: (job.seq, job.id)
-        )
+        live = sorted((job for job in self._tables.jobs.values() if job.ended_at is None), key=_submission)
         jobs = [*(job for job in ended if job.id in newest or self._of_use(job)), *live]
         return Loaded(
             jobs=jobs,
@@ -117,6 +115,10 @@ class MemoryStore:
         tasks = self._tables.tasks_of(job.id)
         unfinished = any(not is_settled(task, self._tables.grants) for task in tasks)
         return unfinished or job.stack in self._tables.stacks
+
+
+def _submission(job: Job) -> tuple[float, int, str]:
+    return job.submission
 
 
 def _end(job: Job) -> tuple[float, str]:

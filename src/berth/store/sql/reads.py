@@ -45,9 +45,11 @@ def load(conn: Connection) -> Loaded:
         jobs.c.stack.in_(_STACKS),
         jobs.c.id.in_(_NEWEST_ENDED.limit(ENDED_LOADED)),
     )
-    order = (jobs.c.ended_at.is_(None), jobs.c.ended_at, jobs.c.seq, jobs.c.id)
+    found = _values(conn, Job, select(jobs.c.data).where(of_use).order_by(jobs.c.ended_at, jobs.c.id))
+    ended = [job for job in found if job.ended_at is not None]
+    live = sorted((job for job in found if job.ended_at is None), key=lambda job: job.submission)
     return Loaded(
-        jobs=_values(conn, Job, select(jobs.c.data).where(of_use).order_by(*order)),
+        jobs=[*ended, *live],
         tasks=_values(conn, Task, _tasks(select(jobs.c.id).where(of_use))),
         nodes=_values(conn, Node, select(nodes.c.data).order_by(nodes.c.name)),
         cards=[
