@@ -22,7 +22,8 @@ POLICIES = (
     Restart(), Restart(condition="on-failure", delay_s=1.0, max_attempts=1), Restart(condition="any", delay_s=0.5)
 )  # fmt: skip
 KINDS = (
-    "submit", "deploy", "cancel", "requeue", "scale", "kill", "take away", "hold", "release", "remove", "change", "crash"
+    "submit", "deploy", "cancel", "requeue", "scale", "kill", "take away", "hold", "release", "remove", "change",
+    "crash",
 )  # fmt: skip
 Step = tuple[str, int, int]
 steps = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 9), st.integers(0, 4)), min_size=4, max_size=25)
