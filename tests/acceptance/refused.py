@@ -107,7 +107,7 @@ MISSING = [
     Case("a network nearly as declared", service("networks: [backend]", "networks: {back-end: }\n"), "undefined-network", 4, "Write back-end"),
     Case("a volume that the file does not declare", service("volumes: ['data:/d']"), "undefined-volume", 4, "volumes: {data: }"),
     Case("a volume nearly as declared", service("volumes: ['data:/d']", "volumes: {dta: }\n"), "undefined-volume", 4, "Write dta"),
-    Case("an env_file that is not there", service("env_file: nowhere.env"), "env-file-missing", 4, "starts at the directory"),
+    Case("an env_file that is not there", service("env_file:\n  - nowhere.env"), "env-file-missing", 5, "starts at the directory"),
     Case("a variable that must be set", service("command: ${NOBODY_SET_IT:?say which}"), "variable-required", 4, "NOBODY_SET_IT=VALUE"),
     Case("a variable that is not closed", service("command: ${OPEN"), "bad-template", 4, "Write ${OPEN}"),
     Case("a lone dollar sign", service("command: 'cost 5$'"), "bad-template", 4, "Write $$"),

@@ -5,7 +5,7 @@ import re
 from berth.compose import envfile, keys, units
 from berth.compose.fields import Fields, Var
 from berth.compose.scope import Scope
-from berth.compose.text import decode
+from berth.compose.text import Place, decode
 from berth.model.draft import SourceFile
 from berth.model.errors import BadInput
 from berth.model.spec import Healthcheck, TaskSpec
@@ -59,8 +59,8 @@ def environment(one: Fields, scope: Scope) -> dict[str, Var]:
     As in the docker CLI, a name without a value, or with an empty one, takes that of the shell where it has one.
     """
     found: dict[str, Var] = {}
-    for path, _ in one.strings("env_file", one=True):
-        for pair in _file(one, path, scope):
+    for path, place in one.strings("env_file", one=True):
+        for pair in _file(one, (path, place), scope):
             given = scope.look(pair.name) if not pair.value else None
             if given is not None or pair.value is not None:
                 found[pair.name] = Var(given if given is not None else pair.value, pair.place, one.field("env_file"))
@@ -133,11 +133,12 @@ def _test(table: Fields) -> tuple[str, ...]:
     return found
 
 
-def _file(one: Fields, path: str, scope: Scope) -> list[envfile.Pair]:
+def _file(one: Fields, at: tuple[str, Place], scope: Scope) -> list[envfile.Pair]:
+    path, place = at
     data = scope.file(path)
     if data is None:
         hint = "The path starts at the directory of the first stack file."
-        one.wrong("env_file", "env-file-missing", f"there is no file {path[:200]}.", hint)
+        one.report.wrong(place, "env-file-missing", f"there is no file {path[:200]}.", hint, one.field("env_file"))
     if not isinstance(data, bytes):
         return []
     try:
