@@ -6,6 +6,7 @@ import pytest
 
 from berth.core import becomes
 from berth.model.job import MOST_SLOTS, Task
+from berth.model.plan import Place
 from tests import build
 
 SEEN = build.slot_object(digest="d2")
@@ -38,6 +39,27 @@ def task(state: str, **fields: Any) -> Task:
 )  # fmt: skip
 def test_each_action_means_something_in_these_states_only(action: Any, states: set[str]) -> None:
     assert {state for state in STATES if action(task(state)) is not None} == states
+
+
+PLACE = Place("j1.1", "gpu-2", build.whole(build.card("gpu-2", 0)))
+
+
+def test_a_grant_begins_an_attempt_and_wipes_out_the_last_end() -> None:
+    waiting = task("waiting", reason="exit", exit_code=3, error="no", restarts=2)
+    found = becomes.granted(waiting, 4, PLACE, 9.0)
+    assert (found.state, found.attempt, found.generation, found.node) == ("starting", 2, 4, "gpu-2")
+    assert (found.cards, found.granted_at, found.reason, found.exit_code, found.error) == (
+        ("GPU-gpu-2-0",), 9.0, "", None, "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "after"), [("running", "stopping"), ("restarting", "restarting"), ("unknown", "unknown")]
+)
+def test_another_grant_waits_for_the_end_of_the_attempt(state: str, after: str) -> None:
+    found = becomes.regranted(task(state, wants_replace=True), PLACE)
+    assert (found.state, found.stop_for, found.wants_replace) == (after, "replace", False)
+    assert (found.cards, found.next_node, found.next_cards) == (("GPU-1",), "gpu-2", ("GPU-gpu-2-0",))
 
 
 def test_an_attempt_that_was_seen_running_began_when_the_engine_says_but_not_in_the_future() -> None:

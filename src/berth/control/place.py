@@ -4,11 +4,12 @@ import asyncio
 
 from berth.control.bind import start_task
 from berth.control.context import Control
+from berth.core import becomes
 from berth.core.decide import Memo, decide
 from berth.model.card import Share
 from berth.model.change import Batch, DoubleGrant, Note, PutAttempt, PutTask, Stale, Take
 from berth.model.job import Attempt, Task
-from berth.model.lifecycle import OCCUPYING, QUEUED, ask_stop, begin, revise
+from berth.model.lifecycle import OCCUPYING, QUEUED
 from berth.model.plan import Place, Plan, Wait
 
 
@@ -52,7 +53,7 @@ class Placer:
         now = self.control.clock.now()
         cards = tuple(share.card for share in place.shares)
         job = self.control.cluster.jobs[task.job]
-        new = begin(task, now, job.generation, place.node, cards, reason="", exit_code=None, error="")
+        new = becomes.granted(task, job.generation, place, now)
         return (
             PutTask(new, was=task.version),
             *((Take(task.id, place.shares),) if place.shares else ()),
@@ -64,13 +65,8 @@ class Placer:
 
     def _replacement(self, task: Task, place: Place) -> Batch:
         """Another grant for a task that still runs its old generation: its own cards count as its own."""
-        cards = tuple(share.card for share in place.shares)
         more = tuple(share for share in place.shares if share.card not in task.cards)
-        fields = {"next_node": place.node, "next_cards": cards, "wants_replace": False}
-        if task.state in ("running", "starting"):
-            new = ask_stop(task, "replace", **fields)
-        else:
-            new = revise(task, stop_for="replace", **fields)
+        new = becomes.regranted(task, place)
         note = self.control.note("replacing", f"task {task.id} is replaced on {place.node}", job=task.job, task=task.id)
         return (PutTask(new, was=task.version), *((Take(task.id, more),) if more else ()), note)
 

@@ -5,8 +5,24 @@
 
 from berth.model.job import MOST_SLOTS, Task
 from berth.model.lifecycle import FINAL, FINISHED, LIVE, ask_stop, begin, returned, revise, step
+from berth.model.plan import Place
 from berth.model.rollout import Fared
 from berth.model.seen import Life, SlotObject
+
+
+def granted(task: Task, generation: int, place: Place, now: float) -> Task:
+    """A task of the queue gets what the decision found for it; nothing of its last end is shown any more."""
+    cards = tuple(share.card for share in place.shares)
+    return begin(task, now, generation, place.node, cards, reason="", exit_code=None, error="")
+
+
+def regranted(task: Task, place: Place) -> Task:
+    """A task that waited for another grant gets it: its next attempt begins there once this one is gone."""
+    cards = tuple(share.card for share in place.shares)
+    fields = {"next_node": place.node, "next_cards": cards, "wants_replace": False}
+    if task.state in ("running", "starting"):
+        return ask_stop(task, "replace", **fields)
+    return revise(task, stop_for="replace", **fields)
 
 
 def prepared(task: Task, seen: SlotObject) -> Task | None:
