@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.compose import keys
+from berth.compose import keys, unknown
 from berth.model.errors import BadInput, Problem
 
 Value = str | int | float | bool | None
@@ -139,7 +139,7 @@ def _unknown(key: str, path: str) -> Mistake:
     section = _SECTIONS.get(re.sub(r"^\[\d+\]\.?", "", path), keys.JOB)
     if key in section.later:
         return Mistake("key-not-carried", f"{key[:80]} is not carried yet.", section.later[key], path, key[:80])
-    return Mistake("unknown-key", keys.unknown(section, key), keys.nearest(section, key), path, key[:80])
+    return Mistake("unknown-key", unknown.sentence(section, key), unknown.nearest(section, key), path, key[:80])
 
 
 def _path(pointer: str | None) -> str:

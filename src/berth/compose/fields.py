@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from berth.compose import keys, masking, units
+from berth.compose import keys, masking, units, unknown
 from berth.compose.report import Report
 from berth.compose.scalars import shown
 from berth.compose.text import Place
@@ -34,7 +34,7 @@ class Fields:
         self.report = report
         self.name: Place = mapping.place
         if section is not None:
-            keys.check(section, mapping, path, report)
+            unknown.check(section, mapping, path, report)
 
     def node(self, key: str) -> Node | None:
         """The value under a key."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from berth.compose import cards, guard, keys, lint, storage, tree, units
+from berth.compose import cards, guard, keys, lint, storage, tree, units, unknown
 from berth.compose.body import JobBody, LimitsBody, mistake
 from berth.compose.cards import Ask, Signs
 from berth.compose.container import image_problem
@@ -43,7 +43,7 @@ def read_job(data: bytes, path: str, facts: Facts, strict: bool | None = None) -
         message = "this is a stack file, not a job file."
         at = whole.entries["services"].key
         raise BadInput(at.problem("unknown-key", message, f"Type: berth stack deploy -c {path} NAME", "services"))
-    keys.check(keys.JOB, whole, "", report)
+    unknown.check(keys.JOB, whole, "", report)
     values = {name: _plain(entry.node, name) for name, entry in whole.entries.items() if name in keys.JOB.carried}
     found = _places(whole, "")
     where = Where({path: value for path, _, value in found}, whole.place, {path: key for path, key, _ in found})

@@ -1,15 +1,11 @@
 """Which keys of a stack file are carried, which come later, and which Docker itself passes over: three tables.
 
-A key in none of them is a mistake and gets the nearest known one. `fields` reads what is carried.
+A key in none of them is a mistake: `unknown` finds the nearest known one. `fields` reads what is carried.
 """
 
 from collections.abc import Mapping as Dict
 
 import msgspec
-
-from berth.compose import advice
-from berth.compose.report import Report
-from berth.compose.tree import Mapping, Node
 
 NEXT = "It comes with a later version; leave it out, or deploy this file with docker stack deploy."
 _MEMORY = "Write deploy.resources.limits.memory"
@@ -194,67 +190,3 @@ JOB = Section(
          "affinity", "on_lost", "else"), _WAIT,
     ),
 )  # fmt: skip
-
-
-def check(section: Section, mapping: Mapping, path: str, report: Report) -> None:
-    """Note every key of the mapping that is not carried: later ones, ignored ones, and mistakes with the right key."""
-    if section is TOP and {"apiVersion", "kind"} <= mapping.entries.keys():
-        at = mapping.entries["apiVersion"].key
-        report.wrong(at, "unknown-key", unknown(section, "apiVersion"), advice.KUBERNETES, "apiVersion")
-        return
-    if section is TOP and "image" in mapping.entries and "services" not in mapping.entries:
-        at, message = mapping.entries["image"].key, "this is a job file, or a service without its name."
-        hint = "Type: berth submit FILE, or write services: {NAME: {image: ...}}"
-        report.wrong(at, "unknown-key", message, hint, "image")
-        return
-    for name, entry in mapping.entries.items():
-        if name in section.carried or (section.extras and _is_extra(section, name)):
-            continue
-        field = f"{path}.{name[:80]}" if path else name[:80]
-        if name in section.ignored:
-            report.warn(entry.key, "key-ignored", f"{name}: {section.ignored[name]}", "", field)
-        elif name in section.later:
-            report.wrong(entry.key, "key-not-carried", f"{name} is not carried yet.", section.later[name], field)
-        elif not report.full:
-            report.wrong(entry.key, "unknown-key", unknown(section, name), nearest(section, name, entry.node), field)
-
-
-def _is_extra(section: Section, name: str) -> bool:
-    return name.startswith("x-") and name not in section.later and name not in section.ignored
-
-
-def unknown(section: Section, name: str) -> str:
-    """The sentence for a key that nobody knows."""
-    return f"{section.name} has no key {name[:80]}."
-
-
-def nearest(section: Section, name: str, node: Node | None = None) -> str:
-    """What to write instead of an unknown key. `node` is what stands under it."""
-    if name.startswith("x-"):
-        return "Keys that begin with x- stand at the top of the file, or directly in a service, network or volume."
-    if section is TOP and isinstance(node, Mapping) and not {"image", "build"}.isdisjoint(node.entries):
-        return f"Write it below services: services: {{{name[:80]}: ...}}"
-    found = advice.instead(name, section.known(), _HOMES.get(section.name, {}))
-    return found or f"Known keys: {', '.join(sorted(section.carried))}"
-
-
-def _paths(*sections: tuple[str, Section]) -> dict[str, str]:
-    """Where keys belong, by their names; of one name the first section wins."""
-    return {key: prefix + key for prefix, section in reversed(sections) for key in sorted(section.carried)}
-
-
-_BELOW = (
-    ("deploy.", DEPLOY), ("deploy.resources.", RESOURCES), ("deploy.placement.", PLACEMENT),
-    ("deploy.restart_policy.", RESTART), ("healthcheck.", HEALTH), ("x-berth.", BERTH),
-)  # fmt: skip
-_HOMES: dict[str, dict[str, str]] = {
-    SERVICE.name: _paths(*_BELOW),
-    DEPLOY.name: {
-        **{key: f"{key} beside deploy, not in it" for key in sorted(SERVICE.carried)},
-        **{key: path.removeprefix("deploy.") for key, path in _paths(*_BELOW[1:4]).items()},
-    },
-    RESOURCES.name: _paths(("limits.", LIMITS), ("reservations.", RESERVATIONS)),
-    TOP.name: {key: f"services: {{NAME: {{{key}: ...}}}}" for key in sorted(SERVICE.carried)},
-    JOB.name: _paths(("restart.", RESTART), ("resources.limits.", LIMITS)),
-}
-"""By section: what to write for keys that belong elsewhere."""
