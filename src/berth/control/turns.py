@@ -1,11 +1,14 @@
 """Changes of nodes and cards: read, change and commit are one step, so that no writer undoes another's change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from berth.control.context import Control
 from berth.model.card import Card
-from berth.model.change import Batch, PutCard, PutNode
+from berth.model.change import Batch, Change, PutCard, PutNode
 from berth.model.node import Node
+
+T = TypeVar("T", Node, Card)
 
 
 async def change_in_turn(control: Control, derive: Callable[[], Batch]) -> bool:
@@ -23,23 +26,18 @@ async def change_in_turn(control: Control, derive: Callable[[], Batch]) -> bool:
 
 async def change_node(control: Control, name: str, change: Callable[[Node], Node], *notes: Batch) -> Node | None:
     """Commit `change(node)` with the notes, if it is another; the node as it is then, None when it is not there."""
-
-    def derive() -> Batch:
-        old = control.cluster.nodes.get(name)
-        new = change(old) if old is not None else None
-        return () if new is None or new == old else (PutNode(new), *(note for part in notes for note in part))
-
-    await change_in_turn(control, derive)
-    return control.cluster.nodes.get(name)
+    nodes = control.cluster.nodes
+    await change_in_turn(control, lambda: _changed(nodes.get(name), change, PutNode, notes))
+    return nodes.get(name)
 
 
 async def change_card(control: Control, uuid: str, change: Callable[[Card], Card], *notes: Batch) -> Card | None:
     """Commit `change(card)` with the notes, if it is another; the card as it is then, None when it is not there."""
+    cards = control.cluster.cards
+    await change_in_turn(control, lambda: _changed(cards.get(uuid), change, PutCard, notes))
+    return cards.get(uuid)
 
-    def derive() -> Batch:
-        old = control.cluster.cards.get(uuid)
-        new = change(old) if old is not None else None
-        return () if new is None or new == old else (PutCard(new), *(note for part in notes for note in part))
 
-    await change_in_turn(control, derive)
-    return control.cluster.cards.get(uuid)
+def _changed(old: T | None, change: Callable[[T], T], put: Callable[[T], Change], notes: Iterable[Batch]) -> Batch:
+    new = change(old) if old is not None else None
+    return () if new is None or new == old else (put(new), *(note for part in notes for note in part))
