@@ -46,10 +46,19 @@ def test_only_what_the_text_needs_is_asked_for() -> None:
     assert value["services"]["a"]["environment"] == {"A": "1"}
 
 
-def test_an_image_may_be_missing_but_nothing_else_may_be_wrong() -> None:
+def test_an_image_may_be_missing_but_the_form_must_be_right() -> None:
     assert merged_stack(bundle("services: {a: {tty: true}}"), FACTS).value["services"] == {"a": {"tty": True}}
     with pytest.raises(BadInput):
         merged_stack(bundle("services: {a: {ttyy: true}}"), FACTS)
+
+
+def test_what_only_a_deployment_is_refused_for_is_a_warning() -> None:
+    text = "services: {a: {image: x, volumes: ['gone:/x', './d:/d', '~/c:/c'], networks: [gone]}}\nsecrets: {s: {}}"
+    merged = merged_stack(bundle(text, directory="/w"), FACTS)
+    told = {problem.code for problem in merged.warnings}
+    assert told >= {"undefined-volume", "undefined-network", "bad-mount", "file-source"}
+    sources = [mount["source"] for mount in merged.value["services"]["a"]["volumes"]]
+    assert sources == ["gone", "/w/d", "~/c"]
 
 
 def test_ports_without_a_published_one_are_all_kept() -> None:

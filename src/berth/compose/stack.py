@@ -18,12 +18,20 @@ from berth.compose.service import Read, Setting, service
 from berth.compose.text import decode
 from berth.compose.tree import Entry, Mapping
 from berth.model.draft import Bundle, Draft, LoadedStack, Needs
-from berth.model.errors import BadInput, Problem, settle
+from berth.model.errors import BadInput, Problem, in_order, settle
 from berth.model.job import Network, Volume
 
 MOST_SERVICES = 1_000
 NAME_LIMIT = 63
 _ANY_NAME = "stack"
+_OF_DEPLOYMENT = frozenset(
+    (
+        "image-missing", "bad-image", "bad-constraint", "bad-mount", "bad-service-name", "name-too-long", "name-taken",
+        "undefined-network", "undefined-volume", "undefined-secret", "undefined-config", "file-source", "file-twice",
+        "label-reserved", "no-services",
+    )
+)  # fmt: skip
+"""Problems of a file whose form is right: it can be shown, not deployed."""
 _STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _SERVICE = re.compile(r"[A-Za-z0-9_-]*[A-Za-z0-9]")
 _VERSION = re.compile(r"3(?:\.\d{1,2})?")
@@ -65,9 +73,9 @@ class Final(NamedTuple):
 
 
 def merged_stack(bundle: Bundle, facts: Facts) -> Final:
-    """What `docker stack config` prints of these files. Raises BadInput with everything that is wrong in them.
+    """What `docker stack config` prints of these files. Raises BadInput for what is no stack file by its form.
 
-    The content of secrets and configs is not asked for, and an image may still be missing.
+    What only a deployment would be refused for is a warning here. The content of secrets and configs is not asked for.
     """
     report = Report()
     trees = _trees(bundle, report)
@@ -77,9 +85,9 @@ def merged_stack(bundle: Bundle, facts: Facts) -> Final:
     if needs is not None:
         return Final({}, needs=needs)
     loaded = _load(Fields(whole, "", report, keys.TOP), _ANY_NAME, scope, (facts, bundle.directory))
-    settle(problem for problem in loaded.problems if problem.code != "image-missing")
+    settle(problem for problem in loaded.problems if problem.code not in _OF_DEPLOYMENT)
     value = final(whole, scope, bundle.directory)
-    return Final(value, text_of(value), loaded.warnings)
+    return Final(value, text_of(value), in_order((*loaded.problems, *loaded.warnings)))
 
 
 def _load(top: Fields, stack: str, scope: Scope, given: tuple[Facts, str], strict: bool | None = None) -> LoadedStack:

@@ -19,7 +19,7 @@ from berth.model.spec import Mount
 
 MOST_COMPARED = 200
 """How many names are searched for the nearest one."""
-_PROPAGATIONS = ("private", "rprivate", "shared", "rshared", "slave", "rslave")
+PROPAGATIONS = ("private", "rprivate", "shared", "rshared", "slave", "rslave")
 _KINDS = ("bind", "volume", "tmpfs", "npipe", "cluster", "image")
 _OPTIONS = {
     "bind": "bind",
@@ -70,12 +70,12 @@ def short(text: str) -> Short:
         raise ValueError(f"'{text[:80]}' has too many colons.", hint)
     source, target = ("", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
     options = parts[2].split(",") if len(parts) == 3 else []
-    strange = [word for word in options if word not in ("ro", "rw", "nocopy", *_PASSED_OVER, *_PROPAGATIONS)]
+    strange = [word for word in options if word not in ("ro", "rw", "nocopy", *_PASSED_OVER, *PROPAGATIONS)]
     if strange:
         raise ValueError(f"'{strange[0][:40]}' is no option of a mount.", "Write ro, rw, nocopy or a propagation.")
     if not target.startswith("/"):
         raise ValueError(f"'{target[:80]}' is not an absolute path in the container.", hint)
-    propagation = next((word for word in options if word in _PROPAGATIONS), "")
+    propagation = next((word for word in options if word in PROPAGATIONS), "")
     passed_over = tuple(word for word in options if word in _PASSED_OVER)
     read = Short(source, target, "ro" in options, "nocopy" in options, propagation, passed_over)
     if (read.kind == "bind" and read.nocopy) or (read.kind == "volume" and propagation):
@@ -153,8 +153,8 @@ def _mount(row: Fields, source: str) -> Mount:
     bind, volume, tmpfs, image = (row.table(key, section) for key, section in tables.items())
     row.table("cluster", keys.CLUSTER_OPTIONS)
     propagation, consistency = bind.text("propagation"), row.text("consistency").lower()
-    if propagation and propagation not in _PROPAGATIONS:
-        bind.wrong("propagation", "bad-mount", f"{propagation[:40]} is no propagation.", f"Known: {_PROPAGATIONS}")
+    if propagation and propagation not in PROPAGATIONS:
+        bind.wrong("propagation", "bad-mount", f"{propagation[:40]} is no propagation.", f"Known: {PROPAGATIONS}")
     if consistency and consistency not in _CONSISTENCIES:
         message = f"consistency: {consistency[:40]} does not exist."
         row.wrong("consistency", "bad-mount", message, f"Write one of: {', '.join(_CONSISTENCIES)}")

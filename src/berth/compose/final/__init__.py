@@ -10,7 +10,21 @@ from typing import Any
 
 from berth.compose.fields import Fields
 from berth.compose.final.service import Service
-from berth.compose.final.shapes import Shape, each, extras, flag, joined, pairs, plain, rows, shaped, table, text
+from berth.compose.final.shapes import (
+    Shape,
+    byte_count,
+    each,
+    extras,
+    flag,
+    joined,
+    pairs,
+    pointed,
+    rows,
+    shaped,
+    table,
+    text,
+    words,
+)  # fmt: skip
 from berth.compose.goyaml import sorted_keys
 from berth.compose.report import Report
 from berth.compose.scope import Scope
@@ -49,8 +63,9 @@ def _declared(name: str, one: Fields, shapes: Mapping[str, Shape], directory: st
         old = one.table("external").text("name") if isinstance(external, Table) else ""
         found = {"name": found.get("name") or old or name, **{k: v for k, v in found.items() if k != "name"}}
         return {**found, **extras(one)}
-    if found.get("file"):
-        found["file"] = joined(directory, found["file"])
+    if shapes is _STORED and not found.keys() & {"driver", "content", "environment"}:
+        where = {"name": found.get("name", ""), "file": joined(directory, found.get("file", ""))}
+        found = {key: value for key, value in {**where, **found, "file": where["file"]}.items() if value}
     return found | {key: value for key, value in extras(one).items() if key not in found}
 
 
@@ -58,6 +73,22 @@ def _external(one: Fields, key: str) -> Any:
     return isinstance(one.node(key), Table) or one.flag(key) or None
 
 
+_SEGMENTS = partial(rows, {"segments": pairs})
+_CLUSTER: dict[str, Shape] = {
+    "group": text,
+    "access_mode": partial(
+        pointed,
+        {
+            **each(text, "scope", "sharing"),
+            "mount_volume": partial(pointed, {"fs_type": text, "mount_flags": words}),
+            "block_volume": partial(pointed, {}),
+        },
+    ),
+    "accessibility_requirements": partial(pointed, each(_SEGMENTS, "requisite", "preferred")),
+    "capacity_range": partial(pointed, each(byte_count, "required_bytes", "limit_bytes")),
+    "secrets": partial(rows, each(text, "key", "secret")),
+    "availability": text,
+}
 _NETWORK: dict[str, Shape] = {
     "name": text,
     "driver": text,
@@ -70,7 +101,7 @@ _NETWORK: dict[str, Shape] = {
 }
 _VOLUME: dict[str, Shape] = {
     "name": text, "driver": text, "driver_opts": pairs, "external": _external, "labels": pairs,
-    "x-cluster-spec": plain,
+    "x-cluster-spec": partial(pointed, _CLUSTER),
 }  # fmt: skip
 _STORED: dict[str, Shape] = {
     "name": text,

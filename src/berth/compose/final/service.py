@@ -56,19 +56,25 @@ class Service:
         found = []
         for path, node in one.rows(key):
             row = shaped(Fields(node, path, one.report), _MOUNT) if isinstance(node, Table) else _short(str(raw(node)))
-            if row.get("type") == "bind":
+            if row.get("type") == "bind" and not row["source"].startswith("~"):
                 row["source"] = joined(self._directory, row["source"])
             found.append(row)
         return found
 
 
 def _short(text: str) -> dict[str, Any]:
-    word = storage.short(text)
-    bind = {"propagation": word.propagation} if word.propagation else None
+    """SOURCE:TARGET:OPTIONS as it stands, whether a mount can be made of it or not."""
+    source, target, *rest = text.split(":") if ":" in text else ("", text)
+    options = rest[0].split(",") if rest else []
+    propagation = next((word for word in options if word in storage.PROPAGATIONS), "")
     row = {
-        "type": word.kind, "source": word.source, "target": word.target, "read_only": word.read_only,
-        "bind": bind, "volume": {"nocopy": True} if word.nocopy else None,
-    }  # fmt: skip
+        "type": "bind" if source[:1] in tuple("./~") and source else "volume",
+        "source": source,
+        "target": target,
+        "read_only": "ro" in options,
+        "bind": {"propagation": propagation} if propagation else None,
+        "volume": {"nocopy": True} if "nocopy" in options else None,
+    }
     return {key: value for key, value in row.items() if value}
 
 
@@ -128,11 +134,21 @@ def _hosts(one: Fields, key: str) -> Any:
 
 
 def _build(one: Fields, key: str) -> Any:
-    if one.is_word(key):
-        return {"context": one.text(key)}
-    return plain(one, key)
+    return {"context": one.text(key)} if one.is_word(key) else table(_BUILD, one, key)
 
 
+def _arguments(one: Fields, key: str) -> Any:
+    return sorted_keys({name: var.value for name, var in one.pairs(key).items()})
+
+
+_BUILD: dict[str, Shape] = {
+    **each(text, "context", "dockerfile"),
+    "args": _arguments,
+    "labels": pairs,
+    "cache_from": words,
+    "extra_hosts": _hosts,
+    **each(text, "network", "target"),
+}
 _FILE_USE: dict[str, Shape] = {**each(text, "source", "target", "uid", "gid"), "mode": _mode}
 _PORT: dict[str, Shape] = {"mode": text, "target": number, "published": number, "protocol": text}
 _NETWORK_USE: dict[str, Shape] = {
