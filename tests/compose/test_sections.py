@@ -105,6 +105,13 @@ def test_what_cannot_be(top: str, code: str, field: str) -> None:
     assert [(one.code, one.field, one.line) for one in found] == [(code, field, 2)]
 
 
+def test_two_files_at_one_place() -> None:
+    text = stack("secrets: [a, {source: b, target: a}]", "secrets: {a: {external: true}, b: {external: true}}")
+    (problem,) = problems(text)
+    assert (problem.code, problem.field) == ("bad-mount", "services.web.secrets.1")
+    assert "a is mounted at a, too" in problem.message
+
+
 @pytest.mark.parametrize("word", ["root", "-1", "1.5", "4294967296"])
 def test_owners_of_files_are_numbers(word: str) -> None:
     text = stack(f"secrets: [{{source: a, uid: '{word}'}}]", "secrets: {a: {external: true}}")

@@ -11,6 +11,7 @@ from berth.compose.fields import Fields, as_text
 from berth.compose.sections import DEFAULT
 from berth.compose.text import Place
 from berth.compose.tree import Mapping as Table
+from berth.compose.tree import Node
 from berth.compose.tree import children
 from berth.model.job import Network
 from berth.model.spec import FileRef, NetworkUse
@@ -44,7 +45,7 @@ def network_uses(service: Fields, networks: Mapping[str, Network]) -> dict[str, 
 
 def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[FileRef, ...]:
     """The secrets or configs that a service mounts as files, sorted by name as the docker CLI sorts them."""
-    found = []
+    found: list[FileRef] = []
     for path, node in service.rows(key):
         text = as_text(node)
         if text is not None:
@@ -56,11 +57,20 @@ def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[Fil
             service.mistyped(node, path, "a name")
             continue
         if source in stored:
-            if guard.target(ref.target, node.place, path, service.report):
+            if guard.target(ref.target, node.place, path, service.report) and _free(ref, found, node, path, service):
                 found.append(msgspec.structs.replace(ref, source=stored[source]))
         else:
             _undefined(service, (key, source), stored, (node.place, path))
     return tuple(sorted(found, key=lambda ref: (ref.source, ref.target)))
+
+
+def _free(ref: FileRef, found: list[FileRef], node: Node, path: str, service: Fields) -> bool:
+    """False, with a problem noted, where another file is mounted at the same place already."""
+    taken = [one.source for one in found if one.target == ref.target]
+    if taken:
+        message = f"{taken[0]} is mounted at {ref.target[:80]}, too."
+        service.report.wrong(node.place, "bad-mount", message, "Give one of them another target.", path)
+    return not taken
 
 
 def _long(row: Fields) -> FileRef:
