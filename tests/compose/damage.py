@@ -36,6 +36,8 @@ KEYS = sorted(
     {key for section in vars(keys).values() if isinstance(section, keys.Section) for key in section.known()}
     | {"", "x-a"}
 )
+DEEPEST = 40
+"""Levels above which nothing is put inside something else any more: two accidents at most double them."""
 _LETTERS = "é漢😀\u200b\u0301\u2028\u0085\ufeff\u202e\ud7ff٣ﬀ"
 
 
@@ -44,7 +46,8 @@ def damaged(seed: bytes, choice: random.Random) -> bytes:
     if choice.randrange(2):
         whole = yaml.safe_load(seed)
         for _ in range(choice.choice((1, 1, 2, 4, 8))):
-            _value(whole, choice)
+            if _levels(whole) < DEEPEST:
+                _value(whole, choice)
         return yaml.safe_dump(whole, default_flow_style=choice.choice((None, False, True)), allow_unicode=True).encode()
     data = seed
     for _ in range(choice.choice((1, 1, 1, 2, 3, 6))):
@@ -61,9 +64,15 @@ def _value(whole: Any, choice: random.Random) -> None:
         del holder[key]
         return
     there = choice.choice(list(other.values()) if isinstance(other, dict) else other)
-    holder[key] = choice.choice((*_VALUES, copy.deepcopy(there), [copy.deepcopy(holder[key])], {"a": holder[key]}))
+    holder[key] = copy.deepcopy(choice.choice((*_VALUES, there, [holder[key]], {"a": holder[key]})))
     if isinstance(holder, dict) and choice.randrange(3) == 0:
         holder[choice.choice(KEYS)] = holder.pop(key)
+
+
+def _levels(node: Any) -> int:
+    if not isinstance(node, dict | list):
+        return 0
+    return 1 + max(map(_levels, node.values() if isinstance(node, dict) else node), default=0)
 
 
 def _nodes(node: Any) -> Iterator[Any]:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from berth.compose import decode_jobs, draft_job, read_job, read_stack
+from berth.compose import decode_jobs, draft_job, merged_stack, read_job, read_stack
 from berth.compose.template import BadTemplate, substitute
 from berth.model.codes import CODES
-from berth.model.draft import Bundle, SourceFile
+from berth.model.draft import Bundle, Needs, SourceFile
 from berth.model.errors import BerthError, settle
 from tests.compose.damage import SEEDS, damaged
 from tests.compose.loading import FACTS, load
@@ -30,7 +30,7 @@ def checked(problems: tuple[object, ...]) -> None:
 
 
 def answered(data: bytes, lint: bool) -> None:
-    """The server's answer to a file, as a stack and as a job: drafts, or problems."""
+    """The server's answer to a file, as a stack (to deploy, or to show), and as a job: drafts, or problems."""
     given: dict[str, object] = {}
     try:
         for _ in range(3):
@@ -43,6 +43,8 @@ def answered(data: bytes, lint: bool) -> None:
             }
         assert msgspec.json.encode([draft.spec for draft in loaded.drafts])
         told = (*loaded.problems, *loaded.refusals, *loaded.warnings)
+        shown = merged_stack(Bundle(files=(SourceFile("f.yml", data),), directory="/d", **given), FACTS)
+        assert shown.text or shown.needs != Needs()
         settle(loaded.problems, loaded.refusals)
     except BerthError as error:
         told = error.problems

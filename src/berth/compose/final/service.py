@@ -56,7 +56,7 @@ class Service:
         found = []
         for path, node in one.rows(key):
             row = shaped(Fields(node, path, one.report), _MOUNT) if isinstance(node, Table) else _short(str(raw(node)))
-            if row.get("type") == "bind" and not row["source"].startswith("~"):
+            if row.get("type") == "bind" and not row.get("source", "~").startswith("~"):
                 row["source"] = joined(self._directory, row["source"])
             found.append(row)
         return found
