@@ -34,6 +34,7 @@ def task(state: str, **fields: Any) -> Task:
         (lambda one: becomes.unhealthy(one, "no"), {"starting", "running"}),
         (lambda one: becomes.blamed(one, "no"), {"starting", "running", "stopping", "unknown"}),
         (becomes.stop_sent, {"stopping"}),
+        (lambda one: becomes.stopped(one, "cancelled", 9.0), set(STATES) - {"ended", "failed"}),
         (becomes.requeued, {"starting", "running", "unknown", "restarting"}),
     ],
 )  # fmt: skip
@@ -94,6 +95,13 @@ def test_wrong_cards_are_blamed_on_what_is_cancelled_without_a_change_of_its_end
     going = becomes.blamed(task("stopping", stop_for="cancelled"), "it sees GPU-2")
     assert going is not None
     assert (going.stop_for, going.error) == ("cancelled", "it sees GPU-2")
+
+
+@pytest.mark.parametrize("state", ["waiting", "prepared", "restarting"])
+def test_what_only_waits_is_cancelled_at_once(state: str) -> None:
+    found = becomes.stopped(task(state), "cancelled", 9.0)
+    assert found is not None
+    assert (found.state, found.reason, found.ended_at) == ("ended", "cancelled", 9.0)
 
 
 def test_a_slot_that_was_scaled_away_while_its_node_was_silent_is_not_put_back_in_the_queue() -> None:

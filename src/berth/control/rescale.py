@@ -6,11 +6,12 @@ import msgspec
 
 from berth.control.amend import amend, commit_whole
 from berth.control.context import Control
+from berth.core import becomes
 from berth.core.retarget import rescaled
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.errors import Refused
 from berth.model.job import Job, StopFor, Task
-from berth.model.lifecycle import FINISHED, QUEUED, ask_stop, refill, revise, step
+from berth.model.lifecycle import FINISHED, refill, revise
 
 
 async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> Job:
@@ -58,19 +59,12 @@ def _wanted(job: Job, slot: int, old: Task | None) -> PutTask | None:
 
 async def stop_task(control: Control, task_id: str, why: StopFor) -> None:
     """Ask one task to end for this reason: at once where nothing runs, else by the engine with grace."""
-    if await amend(control, task_id, lambda task: _stopped(control, task, why)):
+    if await amend(control, task_id, lambda task: becomes.stopped(task, why, control.clock.now())):
         control.wake("reconcile", "reclaim", "place")
 
 
 def stops(control: Control, tasks: Iterable[Task], why: StopFor) -> Batch:
     """The changes that ask these tasks to end, for a commit that holds more than them."""
-    found = ((task, _stopped(control, task, why)) for task in tasks)
+    now = control.clock.now()
+    found = ((task, becomes.stopped(task, why, now)) for task in tasks)
     return tuple(PutTask(new, was=task.version) for task, new in found if new is not None)
-
-
-def _stopped(control: Control, task: Task, why: StopFor) -> Task | None:
-    if task.state in FINISHED or task.stop_for in ("cancelled", "scale"):
-        return None
-    if task.state in QUEUED or task.state == "restarting":
-        return step(task, "finish", reason="cancelled", ended_at=control.clock.now(), stop_for="")
-    return ask_stop(task, why)

@@ -3,8 +3,8 @@
 `diff` asks for the action from a look; by the time it is committed the task may have changed, so each asks again.
 """
 
-from berth.model.job import MOST_SLOTS, Task
-from berth.model.lifecycle import FINAL, FINISHED, LIVE, ask_stop, begin, returned, revise, step
+from berth.model.job import MOST_SLOTS, StopFor, Task
+from berth.model.lifecycle import FINAL, FINISHED, LIVE, QUEUED, ask_stop, begin, returned, revise, step
 from berth.model.plan import Place
 from berth.model.rollout import Fared
 from berth.model.seen import Life, SlotObject
@@ -94,6 +94,15 @@ def unplaceable(task: Task) -> Task | None:
 def overdue(task: Task) -> Task | None:
     """It has run for its time limit."""
     return ask_stop(task, "time-limit") if task.state == "running" else None
+
+
+def stopped(task: Task, why: StopFor, now: float) -> Task | None:
+    """Somebody wants it ended: at once where nothing runs, else by the engine; one that goes already just goes."""
+    if task.state in FINISHED or task.stop_for in ("cancelled", "scale"):
+        return None
+    if task.state in QUEUED or task.state == "restarting":
+        return step(task, "finish", reason="cancelled", ended_at=now, stop_for="")
+    return ask_stop(task, why)
 
 
 def requeued(task: Task) -> Task | None:
