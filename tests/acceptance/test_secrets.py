@@ -1,7 +1,9 @@
 """Secrets on real engines by the CLI: who may do what, what containers see, and that nobody else sees a content."""
 
+import contextlib
 import hashlib
 import json
+import os
 import secrets
 import stat
 import subprocess
@@ -89,12 +91,10 @@ def files_with(word: str, *folders: Path) -> list[str]:
 def running_words() -> str:
     """The command lines and environments of all processes."""
     parts = []
-    for path in Path("/proc").glob("[0-9]*/*"):
-        if path.name in ("cmdline", "environ"):
-            try:
-                parts.append(path.read_bytes().decode("utf-8", "replace"))
-            except OSError:
-                continue
+    for process in filter(str.isdecimal, os.listdir("/proc")):
+        for name in ("cmdline", "environ"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                parts.append(Path("/proc", process, name).read_bytes().decode("utf-8", "replace"))
     return "\n".join(parts)
 
 
