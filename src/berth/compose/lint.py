@@ -2,11 +2,12 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from berth.compose.fields import Fields, Var
 from berth.compose.lint_rules import CODES, RULES, Looked, Rule
-from berth.compose.report import Report
+from berth.compose.report import MOST_PROBLEMS, Report
 from berth.model.errors import Problem
 
 MOST_NAMED = 4
@@ -38,8 +39,8 @@ def folded(services: Iterable[Looked]) -> tuple[Problem, ...]:
 
 
 def each(services: Iterable[Looked]) -> tuple[Problem, ...]:
-    """The findings as errors, each at its own place."""
-    return tuple(_problem([found]) for found in _findings(services))
+    """The findings as errors, each at its own place; more than anybody reads are left out."""
+    return tuple(_problem([found]) for found in islice(_findings(services), MOST_PROBLEMS))
 
 
 def _findings(services: Iterable[Looked]) -> Iterator[_Finding]:
@@ -53,7 +54,7 @@ def _problem(group: list[_Finding]) -> Problem:
     rule, _, at = group[0]
     words: dict[str, list[str]] = {}
     for found in group:
-        words.setdefault(found.name or "the job", []).extend(filter(None, [found.at.value]))
+        words.setdefault(found.name or "the job", []).extend([found.at.value[:80]] if found.at.value else [])
     names = [f"{name} ({_listed(said)})" if said else name for name, said in words.items()]
     message = f"{rule.what} in {_listed(names)}: {rule.why}"
     if at.place is None:
