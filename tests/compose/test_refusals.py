@@ -345,3 +345,14 @@ def test_capabilities_that_open_cards(name: str) -> None:
         load(wrap(CARDS + f"cap_add: [{name}]"))
     assert caught.value.problems[0].code == "privileged-with-cards"
     assert load(wrap(f"cap_add: [{name}]")).drafts[0].native
+
+
+def test_all_that_is_wrong_with_one_entry_is_told() -> None:
+    mount = "{type: disk, source: a, target: b}, {type: bind, target: b, tmpfs: {size: much}}"
+    port = "{target: 0, protocol: icmp, mode: vip}"
+    found = problems(wrap(f"volumes: [{mount}]\nports: [{port}]"))
+    assert [(one.field.removeprefix("services.web."), one.code) for one in found] == [
+        ("volumes.0.type", "bad-mount"), ("volumes.0.target", "bad-mount"), ("volumes.1.source", "bad-mount"),
+        ("volumes.1.target", "bad-mount"), ("volumes.1.tmpfs", "bad-mount"),
+        ("ports.0.target", "out-of-range"), ("ports.0.protocol", "bad-port"), ("ports.0.mode", "bad-port"),
+    ]  # fmt: skip

@@ -109,8 +109,8 @@ def _long(row: Fields) -> Port | None:
     if protocol not in _PROTOCOLS:
         message = f"'{protocol[:20]}' is no protocol of a port."
         row.wrong("protocol", "bad-port", message, f"Write one of: {', '.join(_PROTOCOLS)}")
-    elif mode not in ("ingress", "host"):
+    if mode not in ("ingress", "host"):
         row.wrong("mode", "bad-port", f"mode: {mode[:20]} does not exist.", "Write mode: ingress, or mode: host")
-    elif target is not None:
+    elif target is not None and protocol in _PROTOCOLS:
         return Port(target=target, published=published or 0, protocol=protocol, mode=mode)  # type: ignore[arg-type]
     return None

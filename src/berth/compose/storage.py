@@ -123,29 +123,43 @@ def from_short(text: str, place: Place | None, field: str, stacked: Stacked | No
 
 
 def _long(row: Fields, stacked: Stacked) -> list[Mounted]:
-    kind, source, target = row.text("type"), row.text("source"), row.text("target")
-    if kind not in _KINDS:
-        message = f"type: {kind[:40]} is not carried." if kind else "the type of the mount is missing."
-        row.wrong("type", "bad-mount", message, f"Write one of: {', '.join(_KINDS)}")
-        return []
-    if not target.startswith("/") and kind != "npipe":
+    kind, source = row.text("type"), row.text("source")
+    host = _checked_source(row, kind, stacked)
+    right = _checked_kind(row, kind)
+    if not row.text("target").startswith("/") and kind != "npipe":
         row.wrong("target", "bad-mount", "target must be an absolute path in the container.", "Write target: /path")
-        return []
-    for other in dict.fromkeys(_OPTIONS.values()):
-        if other != _OPTIONS[kind] and row.node(other) is not None:
-            row.wrong(other, "bad-mount", f"{other}: does not go with type: {kind}.", f"Remove {other}:")
-    if (kind != "tmpfs") != bool(source) and kind != "volume":
-        message = "a tmpfs has no source." if kind == "tmpfs" else f"a mount of type {kind} needs a source."
-        row.wrong("source", "bad-mount", message, "Remove source:" if kind == "tmpfs" else "Write source: /host/path")
-        return []
-    try:
-        host = _host_path(source, stacked) if kind == "bind" else ""
-    except ValueError as error:
-        row.wrong("source", "bad-mount", *error.args)
+        right = False
+    if not right or host is None:
         return []
     made = Mounted(_mount(row, host or source), row.mapping.place, row.path, host)
     named = kind == "volume" or (kind == "cluster" and not source.startswith(_GROUP))
     return _in_volume(made, stacked, row.report) if named else [made]
+
+
+def _checked_kind(row: Fields, kind: str) -> bool:
+    """True for a type that is carried; options of other types are noted."""
+    if kind not in _KINDS:
+        message = f"type: {kind[:40]} is not carried." if kind else "the type of the mount is missing."
+        row.wrong("type", "bad-mount", message, f"Write one of: {', '.join(_KINDS)}")
+        return False
+    for other in dict.fromkeys(_OPTIONS.values()):
+        if other != _OPTIONS[kind] and row.node(other) is not None:
+            row.wrong(other, "bad-mount", f"{other}: does not go with type: {kind}.", f"Remove {other}:")
+    return True
+
+
+def _checked_source(row: Fields, kind: str, stacked: Stacked) -> str | None:
+    """The host's path of a bind, "" for other types; None, and noted, where the source is wrong or missing."""
+    source = row.text("source")
+    if kind in _KINDS and (kind != "tmpfs") != bool(source) and kind != "volume":
+        message = "a tmpfs has no source." if kind == "tmpfs" else f"a mount of type {kind} needs a source."
+        row.wrong("source", "bad-mount", message, "Remove source:" if kind == "tmpfs" else "Write source: /host/path")
+        return None
+    try:
+        return _host_path(source, stacked) if kind == "bind" else ""
+    except ValueError as error:
+        row.wrong("source", "bad-mount", *error.args)
+        return None
 
 
 def _mount(row: Fields, source: str) -> Mount:
