@@ -233,11 +233,15 @@ FOUND = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("engine", ["swarm", "docker"])
 @pytest.mark.parametrize("flags", [(), ("--plan",)], ids=["deploy", "plan"])
-def test_all_that_is_wrong_is_told_in_one_go(swarm: Watched, flags: tuple[str, ...]) -> None:
+def test_all_that_is_wrong_is_told_in_one_go(
+    request: pytest.FixtureRequest, engine: str, flags: tuple[str, ...]
+) -> None:
+    watched: Watched = request.getfixturevalue(engine)
     for name, text in EVERYTHING.items():
-        (swarm.folder / name).write_text(text)
-    done = swarm.berth.run("stack", "deploy", *flags, "-c", "a.yml", "-c", "b.yml", "refused", "--json")
+        (watched.folder / name).write_text(text)
+    done = watched.berth.run("stack", "deploy", *flags, "-c", "a.yml", "-c", "b.yml", "refused", "--json")
     assert done.returncode == BAD_INPUT
     answer = json.loads(done.stdout)
     assert answer["exit_code"] == BAD_INPUT
