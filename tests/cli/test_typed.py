@@ -1,5 +1,7 @@
 """What was typed: parsed into calls, or refused with what to type instead."""
 
+import json
+
 import pytest
 
 from berth.cli.main import VERBS, load, run
@@ -152,3 +154,33 @@ def test_run_takes_environment_as_docker_does() -> None:
 
 def test_run_leaves_a_wrong_count_to_the_server() -> None:
     assert [_body("--gpus", n, "img")["gpus"] for n in ("-1", "0", "1.5")] == [-1, 0, "1.5"]
+
+
+AWAY = ("--server", "http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "code"),
+    [
+        (("jobs", "--json", *AWAY), 5, "no-server"),
+        (("--json", "jbs"), 2, "bad-usage"),
+        (("jobs", "--jsn", "--json"), 2, "bad-usage"),
+    ],
+)
+def test_with_json_errors_stand_on_standard_output_too(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], exit_code: int, code: str
+) -> None:
+    assert run(words, {}) == exit_code
+    shown = capsys.readouterr()
+    (error,) = json.loads(shown.out)["errors"]
+    assert json.loads(shown.out)["exit_code"] == exit_code
+    assert {"code", "message", "field", "file", "line", "hint"} <= error.keys()
+    assert error["code"] == code
+    assert f"code: {code} " in shown.err
+
+
+def test_json_of_a_jobs_own_command_is_not_for_berth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("run", *AWAY, "busybox", "tool", "--json"), {}) == 5
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "code: no-server " in shown.err
