@@ -12,7 +12,7 @@ _WORDS = {
         "a second ': ' stands where only a value may be, or the indentation is off.",
         "Quote the value, or align the key with its neighbours.",
     ),
-    "could not find expected ':'": ("the ':' after a key is missing.", "Write KEY: VALUE"),
+    "could not find expected ':'": ("the ':' after a key is missing.", "Write KEY: VALUE, or - VALUE in a list."),
     "did not find expected key": ("a key is expected here.", "Align it with its neighbours, or close a quote above."),
     "did not find expected '-' indicator": (
         "a list item '- ' is expected here.",
@@ -27,6 +27,7 @@ _WORDS = {
         "Put it on a line of its own, indented below its key.",
     ),
 }
+_BARE = re.compile(r"\s*[\w.-]+\s*")
 _INDENT_TAB = re.compile(r"[ ]*\t")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x86-\x9f\ufffe\uffff]|[\x80-\x84]")
 
@@ -41,12 +42,26 @@ def complaint(error: yaml.YAMLError, text: Text) -> Problem:
     if "tab" in words or _at(text, line, column) == "\t" or _INDENT_TAB.match(text.line(line)):
         return _tab(text, line)
     start = getattr(error, "context_mark", None)
+    if start is not None and words.startswith("could not find expected"):
+        line, column = start.line + 1, start.column + 1
+    above = _bare_word_above(text, line) if words.startswith("mapping values") else 0
+    if above:
+        column = len(text.line(above)) - len(text.line(above).lstrip()) + 1
+        message, hint = _WORDS["could not find expected ':'"]
+        return Place(text, above, column).problem("yaml-syntax", message, hint)
     if start is not None and ("stream" in words or "expected ','" in words):
         line, column = start.line + 1, start.column + 1
     message, hint = _WORDS.get(
         words, (f"this is not YAML: {words or 'it cannot be read'}.", _general(text, line, column))
     )
     return Place(text, line, column).problem("yaml-syntax", message, hint)
+
+
+def _bare_word_above(text: Text, number: int) -> int:
+    """The line above this one where it is a single word, indented less: a key that lost its colon; 0 for none."""
+    above, here = text.line(number - 1), text.line(number)
+    deeper = len(here) - len(here.lstrip()) > len(above) - len(above.lstrip())
+    return number - 1 if deeper and _BARE.fullmatch(above) else 0
 
 
 def _at(text: Text, line: int, column: int) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from berth.compose import keys, masking, units, unknown
+from berth.compose import keys, masking, remedies, units, unknown
 from berth.compose.report import Report
 from berth.compose.scalars import shown
 from berth.compose.text import Place
@@ -214,31 +214,25 @@ class Fields:
                 if found is None or isinstance(found, Mapping):
                     yield name, members.table(name, section)
                 else:
-                    members._mistyped(name, found, "a mapping of keys to values")
+                    message = f"{name} is {kind(found)}, not a mapping of keys to values."
+                    hint = remedies.of_member(name, found)
+                    self.report.wrong(members.at(name), "wrong-type", message, hint, members.field(name))
 
     def mistyped(self, node: Node, path: str, wanted: str) -> None:
         """Note that a node is of the wrong kind."""
         self.report.wrong(node.place, "wrong-type", f"{path} is {kind(node)}, not {wanted}.", f"Write {wanted}.", path)
 
     def _mistyped(self, key: str, node: Node, wanted: str) -> None:
-        message, hint = f"{key} is {kind(node)}, not {wanted}.", f"Write {wanted}."
-        if wanted == "text" and isinstance(node, Scalar):
-            hint = f'Quote it: {key}: "{node.written[:80]}"'
-        elif wanted == "a list" and isinstance(node, Scalar):
-            hint = f"Write {key}: [{node.written[:80]}]"
-        elif wanted == "a whole number":
-            hint = f"Write a whole number: {key}: 1"
-        elif wanted == "true or false":
-            hint = f"Write {key}: true, or {key}: false"
-        self.report.wrong(self.at(key), "wrong-type", message, hint, self.field(key))
+        message = f"{key} is {kind(node)}, not {wanted}."
+        self.report.wrong(self.at(key), "wrong-type", message, remedies.of_kind(key, node, wanted), self.field(key))
 
     def _strings(self, key: str, node: Items) -> Iterator[tuple[str, Place]]:
         for n, item in enumerate(node.items):
             text = as_text(item)
             if text is None:
-                wanted = f'Quote it: "{item.written}"' if isinstance(item, Scalar) else "Write text."
                 path = self.field(f"{key}.{n}")
-                self.report.wrong(item.place, "wrong-type", f"{path} is {kind(item)}, not text.", wanted, path)
+                hint = remedies.of_item(key, item)
+                self.report.wrong(item.place, "wrong-type", f"{path} is {kind(item)}, not text.", hint, path)
             else:
                 yield text, item.place
 

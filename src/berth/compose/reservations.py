@@ -87,6 +87,8 @@ def _is_card(device: Fields, words: list[str], need: bool) -> bool:
         return False
     if "gpu" in words or (not need and not words):
         return True
+    if not words and device.is_word("capabilities"):
+        return False
     said = f"capabilities: [{', '.join(words)}] names no gpu" if words else "capabilities are missing"
     device.wrong("capabilities", "device-capabilities", f"{said}.", "Write capabilities: [gpu]")
     return False

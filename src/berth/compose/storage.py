@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from berth.compose import keys, units
+from berth.compose import keys, remedies, units
 from berth.compose.fields import Fields
 from berth.compose.guard import Mounted
 from berth.compose.report import Report
@@ -88,7 +88,10 @@ def mounts(service: Fields, stacked: Stacked) -> list[Mounted]:
     """The mounts of a service, as written."""
     found: list[Mounted] = []
     for path, node in service.rows("volumes"):
-        if isinstance(node, Table):
+        if remedies.of_mount(node):
+            message = "a space after the colon makes a mapping of it."
+            service.report.wrong(node.place, "bad-mount", message, remedies.of_mount(node), path)
+        elif isinstance(node, Table):
             found += _long(Fields(node, path, service.report, keys.VOLUME_USE), stacked)
         elif isinstance(node, Scalar):
             found += from_short(str(node.written), node.place, path, stacked, service.report)
