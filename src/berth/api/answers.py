@@ -32,6 +32,12 @@ class TooLarge(BadInput):
     http_status = 413
 
 
+class TooSlow(BerthError):
+    """The body did not come in time."""
+
+    http_status = 408
+
+
 class KeyReused(Refused):
     """Another request came before under the same idempotency key."""
 
@@ -100,6 +106,11 @@ def as_berth_error(error: Exception) -> BerthError:
 def is_bug(error: BerthError) -> bool:
     """True for a fault of Berth's own or of its store: the log tells it whole."""
     return any(problem.code in ("bug", "store-broken") for problem in error.problems)
+
+
+def header(scope: Scope, name: bytes) -> bytes:
+    """The value of a request's header, b"" without it; the name in small letters."""
+    return next((bytes(value) for key, value in scope["headers"] if key == name), b"")
 
 
 async def send_json(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:

@@ -1,7 +1,5 @@
 """The thin layer before everything: proves who asks, answers what is asked most from kept bytes, bounds bodies."""
 
-import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -10,19 +8,17 @@ from berth.api.answers import (
     Receive,
     Scope,
     Send,
-    TooLarge,
     as_berth_error,
+    header,
     is_bug,
     send_error,
     send_json,
 )
+from berth.api.body import Body
 from berth.api.idempotent import Idempotent
 from berth.api.proof import prove, refuse_agent
 from berth.api.room import Room
 
-MOST_BYTES = 32 * 1024 * 1024
-"""The largest body: a bundle of stack files (4 MiB each) in base64."""
-DISCARD_S = 5.0
 OPEN = "/healthz"
 log = logging.getLogger("berth")
 ASGI = Callable[[Scope, Receive, Send], Any]
@@ -59,17 +55,18 @@ class Front:
         if scope["type"] == "websocket":
             await self._agents(scope, receive, send)
             return
-        started = _Started(send)
+        started, body = _Started(send), Body(scope, receive)
         try:
-            await self._http(scope, receive, started)
+            await self._http(scope, body, started)
         except Exception as problem:
             error = as_berth_error(problem)
             if is_bug(error):
                 log.error("%s %s failed", scope["method"], scope["path"], exc_info=problem)
             if not started.begun:
                 await send_error(send, error)
+            await body.end()
 
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _http(self, scope: Scope, body: Body, send: Send) -> None:
         path = scope["path"]
         if path == OPEN:
             await send_json(send, 200, b'{"ok":true}')
@@ -82,11 +79,12 @@ class Front:
             await send_json(send, 200, make())
             return
         scope["actor"] = actor
-        receive = _bounded(scope, receive)
-        if scope["method"] == "POST" and (key := _header(scope, b"idempotency-key")):
-            await self._idempotent(key.decode("latin-1"), scope, receive, send)
-            return
-        await self._inner(scope, receive, send)
+        body.check_announced()
+        if scope["method"] == "POST" and (key := header(scope, b"idempotency-key")):
+            await self._idempotent(key.decode("latin-1"), scope, body, send)
+        else:
+            await self._inner(scope, body, send)
+        await body.end()
 
     async def close(self) -> None:
         """Let every stream and long poll end."""
@@ -104,42 +102,3 @@ class _Started:
     async def __call__(self, message: Any) -> None:
         self.begun = True
         await self._send(message)
-
-
-def _header(scope: Scope, name: bytes) -> bytes:
-    return next((bytes(value) for key, value in scope["headers"] if key == name), b"")
-
-
-def _bounded(scope: Scope, receive: Receive) -> Receive:
-    """A receive that refuses more than MOST_BYTES, by the announced length at once. Raises TooLarge."""
-    length = _header(scope, b"content-length")
-    left = -1 if length.isdigit() and int(length) > MOST_BYTES else MOST_BYTES
-
-    async def counted() -> Any:
-        nonlocal left
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
-            await _discard(message, receive)
-            raise _too_large()
-        return message
-
-    return counted
-
-
-async def _discard(message: Any, receive: Receive) -> None:
-    """Read on for a while without keeping it: whoever still sends when the connection closes never sees the answer."""
-    left = MOST_BYTES
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DISCARD_S):
-            while left > 0 and message.get("more_body", False):
-                message = await receive()
-                left -= len(message.get("body", b""))
-
-
-def _too_large() -> Exception:
-    return TooLarge.of(
-        "body-too-large",
-        f"the request is larger than {MOST_BYTES >> 20} MiB.",
-        "Send less at once: split a list of jobs, keep data out of stack files",
-    )
