@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -10,12 +11,18 @@ from typing import Any, NamedTuple, Protocol
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces, TaskImpl
 from granian.errors import ConfigurationError
+from granian.http import HTTP1Settings
 from granian.server import embed
 
 from berth.api.answers import Receive, Scope, Send
 from berth.model.errors import BadInput, Problem
 
 BACKLOG = 1024
+MOST_CONNECTIONS = 8192
+"""Connections at the same time; more wait until one ends."""
+FILES = 2 * MOST_CONNECTIONS
+HEADERS_MS = 30_000
+"""How long a connection may be without a whole head of a request, from its start or from the last answer."""
 STOP_S = 3
 """How long answers that are under way may take after the stop was asked for."""
 
@@ -78,6 +85,15 @@ async def serve(app: App, host: str, port: int, tls: Tls | None = None) -> Serve
         raise _bad_certificate(tls, error) from error
 
 
+def _room() -> int:
+    """How many connections are taken: half of the files that this process may open, which is raised where it can be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < FILES:
+        soft = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return min(MOST_CONNECTIONS, soft // 2)
+
+
 def _bad_certificate(tls: Tls | None, error: Exception) -> BadInput:
     files = f"{tls.cert} and {tls.key}" if tls else "the certificate"
     reason = getattr(error, "strerror", "") or str(error)
@@ -102,6 +118,8 @@ class _Embedded(_Granian):  # type: ignore[misc]
             task_impl=TaskImpl.asyncio,
             http=HTTPModes.http1,
             backlog=BACKLOG,
+            backpressure=_room(),
+            http1_settings=HTTP1Settings(header_read_timeout=HEADERS_MS),
             log_enabled=False,
             ssl_cert=tls.cert if tls else None,
             ssl_key=tls.key if tls else None,
