@@ -121,6 +121,27 @@ def test_a_private_registry_with_and_without_credentials(host: DockerHost, priva
         berth("cancel", job, "-y")
 
 
+def test_an_image_that_no_node_can_pull_says_which_registry_said_what(
+    swarm: Swarm, private: Registry, tmp_path: Path
+) -> None:
+    image = private.push(swarm.manager, with_env(swarm.manager, "secret:1", "X=1"))
+    swarm.manager.docker("rmi", "--force", image, "secret:1")
+    file = tmp_path / "stack.yml"
+    deploy = "{restart_policy: {condition: any, delay: 60s}, placement: {constraints: [node.hostname == gpu-2]}}"
+    service = f"image: '{image}', user: '1:1', command: [sleep, '600'], gpus: 1, deploy: {deploy}"
+    file.write_text(f"services: {{web: {{{service}}}}}\n")
+    with Berth(tmp_path, "--docker-host", swarm.manager.url, "--simulate", "gpu-2=A100-SXM4-80GB:1") as berth:
+        done = berth.run("stack", "deploy", "-c", str(file), "s")
+        assert done.returncode == 0, done.stderr
+        assert f"the registry {private.address} denied it (authentication required)" in done.stderr
+        until(lambda: berth.job("s_web")["reason"] == "restart-delay", 60)
+        why = berth("why", "s_web")
+        assert f"The registry {private.address} says of {image}: authentication required." in why
+        assert "No such image" in why
+        berth("stack", "rm", "s", "-y")
+        until(lambda: berth.free() == 1, 30)
+
+
 def _holds(path: Path, text: bytes) -> bool:
     return path.is_file() and text in path.read_bytes()
 
