@@ -105,7 +105,7 @@ VOLUMES = (
          ("limits", "restart", "restart.window")),
         ("deploy: {restart_policy: {condition: none, delay: 5s}, update_config: {monitor: 5s}}", "explicit",
          ("restart.delay", "update.monitor")),
-        ("gpus: 1\ndeploy: {resources: {limits: {}}}", "explicit", ()),
+        ("gpus: 1\ndeploy: {resources: {limits: {}}, restart_policy: {}}", "explicit", ("limits",)),
     ],
 )  # fmt: skip
 def test_carried(service: str, field: str, value: Any) -> None:
@@ -148,9 +148,7 @@ def test_what_only_a_single_hosts_containers_can_have() -> None:
         "tmpfs", "ipc", "oom_score_adj", "shm_size",
     ]  # fmt: skip
     assert swarm.drafts[0].spec.around == Surroundings()
-    assert host.drafts[0].spec.around == Surroundings(
-        tmpfs=("/run", "/tmp:size=64m"), ipc="host", oom_score_adj=-500
-    )
+    assert host.drafts[0].spec.around == Surroundings(tmpfs=("/run", "/tmp:size=64m"), ipc="host", oom_score_adj=-500)
     assert host.drafts[0].spec.shm_bytes == 2**30
     assert not host.warnings
 

@@ -5,7 +5,7 @@ import pytest
 from berth.dockerapi.address import Address, TlsFiles
 from berth.dockerapi.failures import answered
 from berth.dockerapi.fitness import open_door, refuse_rootless
-from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ObjectGone, StaleVersion
+from berth.model.errors import EngineConflict, EngineError, EngineUnknown, ImageAbsent, ObjectGone, StaleVersion
 
 HERE = Address("unix:///run/user/1000/docker.sock")
 
@@ -30,7 +30,7 @@ def test_a_port_without_tls_is_warned_about() -> None:
         (500, "rpc error: code = Unknown desc = update out of sequence", StaleVersion, "stale-version"),
         (500, "rpc error: code = DeadlineExceeded desc = context deadline exceeded", EngineUnknown, "engine-undecided"),
         (504, "", EngineUnknown, "engine-undecided"),
-        (404, "No such image: x:1", EngineError, "image-absent"),
+        (404, "No such image: x:1", ImageAbsent, "image-absent"),
         (404, "service a not found", ObjectGone, "engine-object-gone"),
         (409, "name conflicts with an existing object", EngineConflict, "engine-conflict"),
         (503, "This node is not a swarm manager.", EngineError, "not-a-manager"),

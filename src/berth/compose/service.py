@@ -90,8 +90,8 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
         restart=_restart(one, table, request.wants_cards),
         **_of_deploy(one, table),
     )
-    if native:
-        spec = msgspec.structs.replace(spec, explicit=tuple(_explicit(one, spec, resources, table)))
+    said = _explicit(one, spec, resources, table)
+    spec = msgspec.structs.replace(spec, explicit=tuple(name for name in said if native or name == "limits"))
     draft = Draft(
         name=f"{setting.stack}_{name}",
         spec=_as_placed(one, spec, native, setting.facts),
@@ -161,7 +161,7 @@ def _explicit(one: Fields, spec: TaskSpec, resources: Fields, table: Fields) -> 
     held = spec.request.cpu_nano or spec.request.memory_bytes or spec.request.generic
     if resources.node("limits") is not None and spec.limits == Limits():
         yield "limits"
-    if resources.node("reservations") is not None and not held:
+    if resources.node("reservations") is not None and not held and not spec.request.wants_cards:
         yield "reservations"
     says = table.node("restart_policy") is not None or one.text("restart") in ("always", "unless-stopped")
     if spec.restart == deploy.DOCKERS and says:

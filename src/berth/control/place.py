@@ -4,6 +4,7 @@ import asyncio
 
 from berth.control.bind import start_task
 from berth.control.context import Control
+from berth.control.everywhere import follow
 from berth.core import becomes
 from berth.core.decide import Memo, decide
 from berth.model.card import Share
@@ -26,6 +27,7 @@ class Placer:
 
     async def run(self) -> None:
         """One pass: decide, commit the grants, remember why the others wait."""
+        await follow(self.control, self.memo)
         began = self.control.clock.monotonic()
         plan = self.plan()
         self.control.decisions += 1

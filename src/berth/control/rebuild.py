@@ -8,6 +8,7 @@ import msgspec
 from berth.control.admit import engine_word
 from berth.control.context import Control
 from berth.control.ends import attempt_of
+from berth.core.everywhere import covers_nodes
 from berth.model import marks
 from berth.model.card import WHOLE, Card, Share
 from berth.model.change import Batch, Change, PutAttempt, PutCard, PutJob, PutStack, PutTask, Take
@@ -108,6 +109,7 @@ def _task(control: Control, job: Job, task_id: str, seen: SlotObject | None, lif
             base, state="ended" if ok else "failed", attempt=attempt, cards=cards, node=node, reason="exit",
             exit_code=life.exit_code, error=life.error, ended_at=life.ended_at, gone=False, engine_id=life.engine_id,
         )  # fmt: skip
+    base = msgspec.structs.replace(base, for_node=node) if covers_nodes(job) else base
     running = life is not None and life.alive
     return msgspec.structs.replace(
         base, state="running" if running else "starting", attempt=attempt, cards=cards, node=node, gone=False,

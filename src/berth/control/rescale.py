@@ -7,6 +7,7 @@ import msgspec
 from berth.control.amend import amend, commit_whole
 from berth.control.context import Control
 from berth.core import becomes
+from berth.core.publish import several_slots
 from berth.core.retarget import rescaled
 from berth.model.change import Batch, PutJob, PutTask
 from berth.model.errors import Refused
@@ -25,6 +26,7 @@ async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> J
             )
         if replicas == job.replicas:
             return ()
+        _may_scale(control, job, replicas)
         new = msgspec.structs.replace(
             job, replicas=replicas, generation=job.generation + job.native, version=job.version + 1,
             rollout=rescaled(job.rollout, replicas),
@@ -37,6 +39,21 @@ async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> J
     return control.cluster.jobs[job_id]
 
 
+def _may_scale(control: Control, job: Job, replicas: int) -> None:
+    """Raise Refused for a service that has a task on every node, or a port that only one task can have."""
+    if job.spec.mode in ("global", "global-job"):
+        raise Refused.of(
+            "scale-global",
+            f"{job.name} has mode: {job.spec.mode}: one task on each node that fits it, so it cannot be scaled.",
+            "To choose the nodes: deploy.placement.constraints in its stack file",
+        )
+    if job.native or replicas < 2 or not control.engine.capabilities.ingress:
+        return
+    port = next((port for port in job.spec.ports if port.mode == "ingress"), None)
+    if port is not None:
+        raise Refused(several_slots(port))
+
+
 def slots_of(control: Control, job: Job, tasks: Iterable[Task]) -> Batch:
     """What makes the job's slots as many as it has replicas. The engine itself keeps count of a native service."""
     if job.native:
@@ -47,9 +64,12 @@ def slots_of(control: Control, job: Job, tasks: Iterable[Task]) -> Batch:
 
 
 def _wanted(job: Job, slot: int, old: Task | None) -> PutTask | None:
-    """A slot that shall be there: a new one, one that was scaled away, or one that is just being stopped for that."""
-    if old is None:
-        return PutTask(Task(id=f"{job.id}.{slot}", job=job.id, slot=slot))
+    """A slot that shall be there: a new one, or one that was scaled away."""
+    return PutTask(Task(id=f"{job.id}.{slot}", job=job.id, slot=slot)) if old is None else wanted_again(old)
+
+
+def wanted_again(old: Task) -> PutTask | None:
+    """A slot that was scaled away, or is just being stopped for that, and shall be there; None for any other."""
     if old.stop_for == "scale":
         return PutTask(revise(old, stop_for="requeue", object_id="", object_version=0), was=old.version)
     if old.state in FINISHED and old.reason == "cancelled":

@@ -1,10 +1,13 @@
 """Takes the snapshot that a decision sees: frozen views of nodes that are rebuilt only where something changed."""
 
+import msgspec
+
 from berth.control.mirror.cluster import Cluster
 from berth.model.job import Job, Task
 from berth.model.lifecycle import QUEUED
 from berth.model.node import Node
 from berth.model.snapshot import Candidate, CardView, NodeView, Snapshot
+from berth.model.spec import Request
 
 
 class Views:
@@ -52,6 +55,10 @@ class Views:
         return NodeView(node, views, cpu, memory, tasks, ports)
 
 
+def _pinned(request: Request, node: str) -> Request:
+    return msgspec.structs.replace(request, pinned_node=node) if node else request
+
+
 def candidate(job: Job, task: Task, name_held: bool = False) -> Candidate:
     """What the decision needs to know of a task that waits, or that runs until it gets another grant.
 
@@ -67,7 +74,7 @@ def candidate(job: Job, task: Task, name_held: bool = False) -> Candidate:
         task=task.id,
         job=job.id,
         name=job.name,
-        request=job.request,
+        request=_pinned(job.request, task.for_node),
         rank=(-job.priority, job.submitted_at, job.seq, task.slot),
         owns=task.cards if task.wants_replace else (),
         home=task.node if task.wants_replace else "",

@@ -1,11 +1,17 @@
 """Why a task waits, node by node: runs decide's own pass up to the task and asks fit what stands against each node."""
 
+from collections.abc import Sequence
+
+from berth.core.board import Board
 from berth.core.decide import Pass, decide
-from berth.core.fit import hindrances
+from berth.core.fit import LAST_OF_MATCH, hindrances
 from berth.core.order import Policy
 from berth.core.reasons import blocked, told
 from berth.core.refusals import refusal
+from berth.core.shape import shape_of
 from berth.core.stand import Memo
+from berth.model.job import Job, Task
+from berth.model.lifecycle import FINISHED, OCCUPYING
 from berth.model.plan import NodeRefusals, Place, Refusal, Wait, Why
 from berth.model.snapshot import Candidate, Snapshot
 
@@ -56,3 +62,23 @@ def _refusals(snapshot: Snapshot, candidate: Candidate, policy: Policy, memo: Me
         words = tuple(one for hindrance in against for one in refusal(hindrance, line.shape, stand, mask, left))
         found.append(NodeRefusals(stand.node.name, words or extra))
     return tuple(found)
+
+
+def on_each_node(snapshot: Snapshot, job: Job, tasks: Sequence[Task]) -> tuple[tuple[NodeRefusals, ...], bool]:
+    """For a service with one task per node: what stands against each node that has none, and whether none ever fits."""
+    board, shape = Board(snapshot, Memo()), shape_of(job.request)
+    there = {task.for_node: task for task in tasks}
+    found, never = [], True
+    for at, stand in enumerate(board.stands):
+        mask, left, name = board.mask(at, shape), board.left(at, shape), stand.node.name
+        against = tuple(hindrances(shape, stand, mask, left))
+        never = never and bool(against) and against[0] <= LAST_OF_MATCH
+        task = there.get(name)
+        if task is not None and task.state in OCCUPYING:
+            found.append(NodeRefusals(name, ()))
+            continue
+        words = tuple(one for hindrance in against for one in refusal(hindrance, shape, stand, mask, left))
+        over = task is not None and task.state in FINISHED and task.reason != "cancelled"
+        ended = (Refusal("ended", f"its task there has ended: {task.reason}"),) if task is not None and over else ()
+        found.append(NodeRefusals(name, ended or words))
+    return tuple(found), never

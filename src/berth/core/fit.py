@@ -86,6 +86,12 @@ def could_ever(shape: Shape, stand: Stand, mask: int) -> bool:
     return True
 
 
+def takes_new(shape: Shape, stand: Stand, mask: int) -> bool:
+    """True when the node fits the shape and takes new work, whether or not it has room now."""
+    fits = not any(True for _ in _match(shape, stand, mask))
+    return fits and stand.ready and (stand.schedule or not shape.wants_cards)
+
+
 def claims(shape: Shape, stand: Stand) -> bool:
     """True when the rules on `gpu.free` hold on the node once all of it is free.
 

@@ -49,8 +49,8 @@ def several_slots(port: Port) -> Problem:
     """An ingress port belongs to one service, and each slot is one of its own."""
     return Problem(
         code="port-ingress-slots",
-        message=f"{_named(port)} can belong to one task only: Berth places each task of this service by itself, and an ingress "
-        "port is one service's.",
+        message=f"{_named(port)} can belong to one task only: Berth places each task of this service by itself, "
+        "and an ingress port is one service's.",
         hint=f"{_remedy(port)}; or write replicas: 1",
         field="ports",
     )

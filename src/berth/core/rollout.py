@@ -18,6 +18,8 @@ from berth.model.rollout import Fared, Phase
 from berth.model.spec import Rollout
 
 NOT_ITS_FAULT: frozenset[StopFor] = frozenset({"cancelled", "removed-on-engine", "requeue", "move", "replace", "scale"})
+TAKEN_DOWN = ("replace", "requeue", "move")
+"""Stops after which the slot comes up again, in the new form: one that another form has overtaken waits for a grant."""
 TAKEN_AWAY = ("cancelled", "removed-on-engine")
 
 
@@ -205,7 +207,7 @@ def _unseen(job: Job, task: Task, outcome: Outcome, monitor: float) -> bool:
 
 def _busy(job: Job, task: Task, plan: Rollout, now: float) -> bool:
     """The slot was taken down for the update, or is down anyway and comes up in the new form; or its delay goes on."""
-    if task.wants_replace or (task.stop_for == "replace" and task.state in OCCUPYING):
+    if task.wants_replace or (task.stop_for in TAKEN_DOWN and task.state in OCCUPYING):
         return True
     fared = _fared(job, task)
     if fared is not None:

@@ -105,6 +105,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `wants_replace`: it runs an older generation until another grant (`next_node`, `next_cards`) is committed.
     `fared` tells how it took the latest update. `digest` stands for what the slot's object asked for when the attempt
     began.
+    `for_node` is the node that the slot is for, where its service has one on each (`mode: global`).
     `takes_over` is the engine's id of a task that Berth did not start and that still runs on the cards of this slot.
     `gone` is set once the engine no longer has anything of the latest attempt. `version` guards every write.
     """
@@ -137,6 +138,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next_node: str = ""
     next_cards: tuple[str, ...] = ()
     takes_over: str = ""
+    for_node: str = ""
     fared: Fared | None = None
     version: int = 1
 

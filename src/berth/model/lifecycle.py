@@ -141,7 +141,7 @@ def refill(task: Task, generation: int = 0) -> Task:
     """
     held = {} if task.gone else {"gone": False, "node": task.node, "cards": task.cards}
     fresh = Task(id=task.id, job=task.job, slot=task.slot, state=task.state, attempt=task.attempt, version=task.version)
-    return step(msgspec.structs.replace(fresh, **held), "refill", generation=generation)
+    return step(msgspec.structs.replace(fresh, **held), "refill", generation=generation, for_node=task.for_node)
 
 
 def revise(task: Task, **fields: Any) -> Task:

@@ -37,7 +37,7 @@ async def submit(
     control.coming_names |= names
     try:
         await control.writer.commit(
-            tuple(change for job in jobs for change in (*new_tasks(job), _submitted(control, job))),
+            tuple(change for job in jobs for change in (*new_tasks(control, job), _submitted(control, job))),
             (remember(jobs),) if remember else (),
         )
     finally:

@@ -55,7 +55,7 @@ async def deploy(
 
 
 class _How(NamedTuple):
-    """Credentials by registry, and what is to become of services that the file does not name, or that are not Berth's."""
+    """Credentials by registry; what becomes of services that the file does not name, or that are not Berth's."""
 
     auth: Mapping[str, str]
     prune: bool

@@ -33,8 +33,8 @@ class Claims(msgspec.Struct, frozen=True):
 
 
 async def claims(control: Control, stack: str, jobs: Sequence[Job], take_over: bool) -> Claims:
-    """What these new jobs take over. Raises Refused for a stack that is not Berth's without `take_over`, for a name that
-    somebody else's service has, and for services whose cards cannot be told; EngineError.
+    """What these new jobs take over. Raises Refused for a stack that is not Berth's without `take_over`, for a name
+    that somebody else's service has, and for services whose cards cannot be told; EngineError.
     """
     if not control.engine.capabilities.native:
         if take_over:
@@ -92,7 +92,7 @@ def first_tasks(control: Control, job: Job, claimed: Claims) -> Batch:
     """The job and its tasks: waiting, or on the node and cards of what they take over."""
     service = claimed.services.get(job.name)
     if service is None:
-        return new_tasks(job)
+        return new_tasks(control, job)
     generation = job.generation + bool(claimed.unlike.get(job.name))
     job = msgspec.structs.replace(job, taking=service.id, generation=generation)
     if job.native:
@@ -148,8 +148,8 @@ def _downtime(job: Job, service: Other, moved: int) -> str:
     else:
         text = (
             f"its {len(service.tasks)} containers are restarted on the same cards, one after the other; Swarm chooses "
-            f"which is next. Each is down for {each}, slot 1 (which gets the service's name) until the last old one has "
-            "ended"
+            f"which is next. Each is down for {each}, slot 1 (which gets the service's name) until the last old one "
+            "has ended"
         )
     more = len(service.tasks) - moved
     return text + (f"; {more} more than the file asks for end" if more > 0 else "")

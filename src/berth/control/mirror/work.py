@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator
 
 from berth.control.mirror.changed import Changed
 from berth.control.mirror.services import Services
+from berth.core.everywhere import covers_nodes
 from berth.model.job import Job, Task
 from berth.model.lifecycle import FINISHED, QUEUED, is_clear, is_settled
 
@@ -18,7 +19,8 @@ class Work:
     `open` are the tasks that have not ended or still have something on the engine or in the ledger; `active` those of
     them that do not only wait, so that a long queue does not slow down the care for what runs; `waiting` those that
     want cards or a node. `unsettled` are the jobs that changed since reclaim last asked whether they are over.
-    `rolling` are the jobs whose slots are being changed. `granted` are the tasks that hold something in the ledger,
+    `rolling` are the jobs whose slots are being changed,
+    `everywhere` the live ones with a slot on each node. `granted` are the tasks that hold something in the ledger,
     `stacks` those that are deployed.
     """
 
@@ -36,6 +38,7 @@ class Work:
         self.waiting: dict[str, Task] = {}
         self.unsettled: dict[str, None] = {}
         self.rolling: dict[str, None] = {}
+        self.everywhere: dict[str, None] = {}
 
     def task(self, task_id: str) -> Task | None:
         """The task of this id (`JOB.SLOT`), or None."""
@@ -71,9 +74,12 @@ class Work:
         self.unsettled[job.id] = None
         if job.ended_at is None:
             self.live[job.id] = None
+            if covers_nodes(job):
+                self.everywhere[job.id] = None
             self._ended.pop(job.id, None)
         elif job.id not in self._ended:
             self.live.pop(job.id, None)
+            self.everywhere.pop(job.id, None)
             self._ended[job.id] = None
             self._forget_oldest()
         if job.rollout is not None and job.rollout.under_way and job.ended_at is None and not job.cancelled:

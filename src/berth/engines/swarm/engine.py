@@ -40,9 +40,7 @@ class SwarmEngine:
     """
 
     name = "swarm"
-    capabilities = Capabilities(
-        slot_objects=True, native=True, node_labels=True, images=True, ingress=True
-    )
+    capabilities = Capabilities(slot_objects=True, native=True, node_labels=True, images=True, ingress=True)
 
     def __init__(self, address: Address, clock: Clock) -> None:
         """Name the manager; nothing is connected before `open`."""
