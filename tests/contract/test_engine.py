@@ -672,7 +672,7 @@ async def test_a_native_service_equals_what_stack_deploy_makes(desk: Desk, bed: 
             args=("sleep", "600"),
             env=(("A", "1"),),
             labels={"team": "x"},
-            networks=(NetworkUse("twin_default", ("web",)),),
+            networks=(NetworkUse("twin_default"),),
             request=Request(constraints=("node.role == worker",), cpu_nano=10**8),
             limits=Limits(memory_bytes=64 * 2**20),
             restart=Restart(condition="on-failure", delay_s=2.0, max_attempts=3),

@@ -46,3 +46,13 @@ def test_a_job_that_is_scaled_to_nothing_waits_to_be_scaled_up() -> None:
     assert (scaled.state, scaled.reason) == ("waiting", "held")
     assert "berth scale train=1" in scaled.message
     assert job_status(build.job(replicas=0, ended_at=1.0), [], {}).state == "succeeded"
+
+
+def test_a_native_service_starts_once_the_engine_has_it_and_waits_for_what_the_engine_says() -> None:
+    assert state(native=True, applied=0) == "waiting"
+    assert state(native=True, applied=1) == "starting"
+    assert state({"state": "running"}, native=True, applied=1) == "running"
+    waits = job_status(build.job(native=True, applied=1), [build.task(error="no suitable node (x)")], {})
+    assert (waits.state, waits.reason, waits.message) == ("waiting", "engine", "no suitable node (x)")
+    untold = job_status(build.job(native=True), [], {})
+    assert (untold.reason, untold.message) == ("engine", "Swarm has given it no node yet")

@@ -18,7 +18,7 @@ FORGET_ABOVE = 10_000
 class Calls:
     """`settled[task]` is the monotonic time at which the slot's last call was over, infinity while one is under way.
 
-    `done(trouble)` is called after each; trouble is "" or what the engine said.
+    `done(trouble)` is called after each; trouble is "" or what the engine said. `idle` is set but for `holding`.
     """
 
     def __init__(self, clock: Clock, done: Callable[[str], None], open_tasks: Container[str]) -> None:
@@ -28,6 +28,9 @@ class Calls:
         self.settled: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._holders = 0
+        self.idle = asyncio.Event()
+        self.idle.set()
         self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def busy(self, task_id: str) -> bool:
@@ -44,7 +47,13 @@ class Calls:
 
     @contextmanager
     def during(self, key: str) -> Iterator[None]:
-        """A call that its caller waits for: looks that begin before it is over prove nothing about `key`."""
+        """A call that its caller waits for: looks that begin before it is over prove nothing about `key`.
+
+        Within `holding` or `run` it is over when that is.
+        """
+        if self.busy(key):
+            yield
+            return
         self.settled[key] = math.inf
         try:
             yield
@@ -55,10 +64,17 @@ class Calls:
     @contextmanager
     def holding(self, keys: Iterable[str]) -> Iterator[None]:
         """As `during`, for several: what is called in the background begins nothing for them meanwhile."""
-        with ExitStack() as held:
-            for key in keys:
-                held.enter_context(self.during(key))
-            yield
+        self._holders += 1
+        self.idle.clear()
+        try:
+            with ExitStack() as held:
+                for key in keys:
+                    held.enter_context(self.during(key))
+                yield
+        finally:
+            self._holders -= 1
+            if not self._holders:
+                self.idle.set()
 
     def alone(self, key: str) -> asyncio.Lock:
         """Two calls for `key` that must not overlap take turns."""

@@ -121,6 +121,9 @@ class Loop:
                 self.control.trouble(str(error))
 
     async def _observe(self) -> None:
+        with contextlib.suppress(TimeoutError):  # many services are made: each rings, and a look at all takes its time
+            async with asyncio.timeout(LONGEST_PAUSE_S):
+                await self.control.calls.idle.wait()
         try:
             await self.look()
         except (EngineError, EngineUnknown) as error:

@@ -66,9 +66,8 @@ def _state(job: Job, tasks: Sequence[Task]) -> JobState:
         return "running"
     if "stopping" in states:
         return "stopping"
-    if "starting" in states:
-        return "starting"
-    return "waiting"
+    told = job.native and not states and job.applied >= job.generation  # the engine has it, and shows no task yet
+    return "starting" if told or "starting" in states else "waiting"
 
 
 def _final(job: Job, tasks: Sequence[Task]) -> JobState:
@@ -96,6 +95,9 @@ def _waiting(job: Job, status: JobStatus, tasks: Sequence[Task], waits: Mapping[
         ended = f"its last run ended: {again.error}" if again.error else "its last run ended"
         same = "on the same cards" if again.cards else "on the same node"
         return msgspec.structs.replace(status, reason="restart-delay", message=f"{ended}; it starts again {same}")
+    if job.native and status.state == "waiting":
+        error = next((task.error for task in tasks if task.error), "")
+        return msgspec.structs.replace(status, reason="engine", message=error or "Swarm has given it no node yet")
     return status
 
 

@@ -152,20 +152,26 @@ class SwarmEngine:
         """Create or update the job's service; Swarm itself leaves tasks alone where nothing changed for them."""
         secrets, configs = await self._files.resolve(launch.spec)
         body = wanted.native_service(launch, secrets, configs)
+        fresh = not launch.job.applied  # then its name is there only by an earlier call, or as somebody else's
         for left in reversed(range(TRIES)):
-            there = await self._find(launch.name)
-            if there is None:
-                return await self._create(launch, body)
-            if _labels(there).get(marks.JOB) != launch.job.id:
+            there = None if fresh else await self._find(launch.name)
+            fresh = False
+            if there is not None and _labels(there).get(marks.JOB) != launch.job.id:
                 raise refusals.name_taken(launch.name)
             try:
-                body["TaskTemplate"]["ForceUpdate"] = there["Spec"]["TaskTemplate"].get("ForceUpdate", 0)
-                await self._update(there["ID"], there["Version"]["Index"], body, launch.registry_auth)
-                return await self._handle(there["ID"], launch)
-            except StaleVersion:
+                return Handle(object_id=await self._put_native(launch, body, there), name=launch.name)
+            except (StaleVersion, EngineConflict):
                 if not left:
                     raise
         raise AssertionError("unreachable")
+
+    async def _put_native(self, launch: Launch, body: dict[str, Any], there: dict[str, Any] | None) -> str:
+        """Create or update by the version that was read; the service's id. Raises EngineConflict, StaleVersion."""
+        if there is None:
+            return await self._made(launch, body)
+        body["TaskTemplate"]["ForceUpdate"] = there["Spec"]["TaskTemplate"].get("ForceUpdate", 0)
+        await self._update(there["ID"], there["Version"]["Index"], body, launch.registry_auth)
+        return str(there["ID"])
 
     async def unlike(self, launch: Launch, service: str) -> tuple[str, ...]:
         """Fields of the service that are not as Berth would write them."""
@@ -227,12 +233,17 @@ class SwarmEngine:
 
     async def _create(self, launch: Launch, body: dict[str, Any]) -> Handle:
         """Create; where the name exists already it must be this very attempt's."""
-        headers = {"X-Registry-Auth": launch.registry_auth} if launch.registry_auth else None
         try:
-            made = msgspec.json.decode(await self._docker.send("/services/create", body, headers=headers))
+            made = await self._made(launch, body)
         except EngineConflict as error:
             return await self._repeated(launch, launch.name, error)
-        return await self._handle(made["ID"], launch)
+        return await self._handle(made, launch)
+
+    async def _made(self, launch: Launch, body: dict[str, Any]) -> str:
+        """Create a service; its id. Raises EngineConflict when the name is there."""
+        headers = {"X-Registry-Auth": launch.registry_auth} if launch.registry_auth else None
+        made = msgspec.json.decode(await self._docker.send("/services/create", body, headers=headers))
+        return str(made["ID"])
 
     async def _repeated(self, launch: Launch, key: str, error: EngineError) -> Handle:
         """An earlier call may have done it already: look. Nothing that goes wrong here is a definite no."""
