@@ -15,7 +15,7 @@ from typing import NamedTuple
 from benchmarks.process import Machine, busy
 
 Figures = Mapping[str, float]
-NAMES = ("cli", "submit", "store", "api", "footprint", "agent", "start", "place")
+NAMES = ("cli", "submit", "store", "api", "footprint", "agent", "start", "stack", "place")
 LIMIT_S = 600.0
 LOOK_S = 2.0
 BUSY_CORES = 0.2
@@ -102,6 +102,13 @@ ROWS = (
         over_bare("swarm_", "stack_ms", "bare_stack_ms"), "bare, with a network {swarm_bare_stack_ms:.0f}"),
     Row("start", "  freed to next, p95", of("swarm_freed_to_start_ms"), MS, "< 1,000",
         below("swarm_freed_to_start_ms", 1000), "median {swarm_freed_to_start_median_ms:.0f}"),
+    Row("stack", "plan of 50 services", of("plan_ms"), MS, "< 300", below("plan_ms", 300),
+        "python -c pass {python_ms:.0f}"),
+    Row("stack", "deploy of 50 services, Swarm", of("deploy_ms"), MS, "docker x 1.2",
+        lambda found: found["deploy_ms"] <= 1.2 * found["docker_deploy_ms"],
+        "docker stack deploy {docker_deploy_ms:.0f}"),
+    Row("stack", "a stack file of 1 MB", of("parse_ms"), MS, "< 1,000", below("parse_ms", 1000),
+        "PyYAML's C loader {yaml_ms:.0f}"),
     Row("place", "decisions, 10,000 nodes x 8", of("decisions_per_s"), PER_S, "", untold,
         "plain loop {naive_decisions_per_s:,.0f}"),
 )  # fmt: skip
