@@ -90,8 +90,8 @@ def removed(swarm: Swarm) -> list[str]:
 
 def containers(swarm: Swarm, name: str = "") -> dict[str, str]:
     """Container ids by the service slot that their names tell (team_web.1), on all nodes."""
-    told = "".join(node.docker("ps", "--format", "{{.ID}} {{.Names}}\n") for node in swarm.nodes)
-    rows = [row.split() for row in told.splitlines() if row]
+    told = [node.docker("ps", "--format", "{{.ID}} {{.Names}}") for node in swarm.nodes]
+    rows = [row.split() for lines in told for row in lines.splitlines() if row]
     return {".".join(full.split(".")[:2]): key for key, full in rows if full.startswith(f"team_{name}")}
 
 

@@ -23,9 +23,9 @@ from berth.core.everywhere import covers_nodes
 from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Problem
-from berth.model.image import registry_of
 from berth.model.job import Job, Network, Stack, Volume
 from berth.model.plan import JobPlan, PlanReport, TaskPlan
+from berth.model.registry import registry_of
 from berth.model.token import Actor
 
 Declared = TypeVar("Declared", Network, Volume)
@@ -92,7 +92,9 @@ async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack
         jobs = sorted((control.cluster.jobs[job_id] for job_id in ids), key=lambda job: job.name)
         control.wake("reconcile", "reclaim", "place")
         await apply_natives(control, [job for job in jobs if job.native and not control.cluster.name_held(job, 1)])
-    return jobs
+    if how.take_over:
+        await control.refresh()  # what was taken over runs already, and is to be told so
+    return [control.cluster.jobs.get(job.id, job) for job in jobs]
 
 
 def left_behind(control: Control, name: str, loaded: LoadedStack) -> tuple[Job, ...]:
