@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from berth.client.registry import credentials, known_registries
-from berth.model.image import registry_of
+from berth.model.registry import registry_of
 
 
 def _environ(home: Path, settings: dict[str, Any]) -> dict[str, str]:

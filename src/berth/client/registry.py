@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from berth.model.image import registry_of
+from berth.model.registry import registry_of
 
 HUB = "https://index.docker.io/v1/"
 """Under this key Docker keeps the login of Docker Hub."""

@@ -5,7 +5,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from berth.model.errors import EngineError
-from berth.model.image import KnownImage, RegistryAnswer, registry_of
+from berth.model.image import KnownImage, RegistryAnswer
+from berth.model.registry import registry_of
 from berth.model.wire import FindImage, FoundImage
 from berth.ports import AgentPeer, Clock, Engine
 

@@ -8,7 +8,7 @@ import msgspec
 
 from berth.control.context import Control
 from berth.model.draft import Draft, LoadedStack
-from berth.model.image import registry_of
+from berth.model.registry import registry_of
 from berth.model.spec import Pinned
 
 Resolve = Literal["always", "changed", "never"]

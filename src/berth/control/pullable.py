@@ -7,8 +7,9 @@ from berth.core import pullable
 from berth.core.stand import Memo
 from berth.model.draft import Draft
 from berth.model.errors import Problem
-from berth.model.image import Demand, KnownImage, registry_of
+from berth.model.image import Demand, KnownImage
 from berth.model.job import Job
+from berth.model.registry import registry_of
 
 
 async def learn(control: Control, drafts: Sequence[Draft], auth: Mapping[str, str] | str) -> None:

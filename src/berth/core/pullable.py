@@ -7,7 +7,8 @@ from berth.core.shape import shape_of
 from berth.core.stand import NO_NODE, Memo
 from berth.core.topology import positions
 from berth.model.errors import Problem
-from berth.model.image import HUB, Demand, KnownImage
+from berth.model.image import Demand, KnownImage
+from berth.model.registry import HUB
 from berth.model.snapshot import NodeView
 from berth.model.spec import TaskSpec
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from berth.model.image import HUB, registry_of
+from berth.model.registry import HUB, registry_of
 
 HUB_HOST = "registry-1.docker.io"
 

@@ -11,7 +11,6 @@ VERSION = "CUDA_VERSION"
 COMPAT = "NV_CUDA_COMPAT_PACKAGE"
 ROCM = ("ROCM_VERSION", "ROCM_PATH", "ROCM_HOME", "PYTORCH_ROCM_ARCH", "HIP_PLATFORM", "HIP_PATH")
 """Variables that images of AMD's and of the frameworks' ROCm builds set."""
-HUB = "docker.io"
 Verdict = Literal["", "found", "absent", "denied", "unreachable"]
 
 
@@ -48,12 +47,6 @@ class KnownImage(msgspec.Struct, frozen=True, kw_only=True):
     lacking: frozenset[str] = frozenset()
     registry: RegistryAnswer = RegistryAnswer()
     env: dict[str, str] = {}
-
-
-def registry_of(image: str) -> str:
-    """The registry of an image's name, as Docker reads it: "docker.io" when none is written."""
-    first, slash, _ = image.partition("/")
-    return first if slash and (any(ch in first for ch in ".:") or first == "localhost") else HUB
 
 
 def relevant(env: Mapping[str, str]) -> dict[str, str]:
