@@ -68,3 +68,12 @@ def test_what_was_stopped_follows_the_reason_of_the_stop(stop: str, expected: tu
 
 def test_a_lost_node_is_not_counted_whatever_the_policy() -> None:
     assert follows(Restart(), None, "node-lost") == ("wait", "node-lost", False)
+
+
+@pytest.mark.parametrize("mode", ["replicated-job", "global-job"])
+def test_a_job_s_task_that_ended_well_is_done_whatever_its_policy_says(mode: str) -> None:
+    spec = build.spec(1, Restart(condition="any"), mode=mode)
+    assert follows(spec.restart_in_force, 0) == ("finish", "exit", True)
+    assert follows(spec.restart_in_force, 1) == ("retry", "exit", True)
+    assert build.spec(1, Restart(condition="none"), mode=mode).restart_in_force.condition == "none"
+    assert follows(build.spec(1, Restart(condition="any")).restart_in_force, 0) == ("retry", "exit", True)

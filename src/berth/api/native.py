@@ -45,7 +45,7 @@ def _task(job: Job, slot: int, life: Life, names: dict[str, str]) -> Task:
 
 def _after_exit(job: Job, life: Life) -> TaskState:
     """What the engine does next with a service's task that has ended."""
-    again = job.spec.restart.condition == "any" or (job.spec.restart.condition == "on-failure" and life.exit_code)
-    if again:
+    when = job.spec.restart_in_force.condition
+    if when == "any" or (when == "on-failure" and life.exit_code):
         return "restarting"
     return "failed" if life.exit_code else "ended"

@@ -87,7 +87,7 @@ def service(name: str, one: Fields, setting: Setting) -> Read:
         _spec(one, parts, setting),
         request=request,
         limits=deploy.limits(resources),
-        restart=_restart(one, table, request.wants_cards),
+        restart=_restart(one, table, request.wants_cards and not table.text("mode").endswith("-job")),
         **_of_deploy(one, table),
     )
     said = _explicit(one, spec, resources, table)
@@ -278,9 +278,9 @@ def _line(pair: tuple[str, str | None]) -> str:
     return name if value is None else f"{name}={value}"
 
 
-def _restart(one: Fields, table: Fields, has_cards: bool) -> Restart:
+def _restart(one: Fields, table: Fields, should_say: bool) -> Restart:
     found = deploy.restart(one, table)
-    if found is None and has_cards and one.node("restart") is None:
+    if found is None and should_say and one.node("restart") is None:
         message = (
             "without a restart_policy the task runs again whenever it ends, even after success (Docker's default)."
         )

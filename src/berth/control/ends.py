@@ -65,7 +65,7 @@ def _follows(control: Control, task: Task, outcome: Outcome) -> Next:
     if task.state in QUEUED:
         return Next(trigger="fail", reason=outcome.reason)
     job = control.cluster.jobs[task.job]
-    then = after_end(job.spec_of(task.generation).restart, task, outcome)
+    then = after_end(job.spec_of(task.generation).restart_in_force, task, outcome)
     return rollout.follows(job, control.cluster.tasks_of(job.id), task, outcome, then)
 
 

@@ -11,7 +11,7 @@ from berth.core.rollout import in_words
 from berth.core.status import JobStatus, job_status
 from berth.model.errors import Ambiguous, NotFound, Problem
 from berth.model.job import Attempt, Job, Task
-from berth.model.lifecycle import QUEUED
+from berth.model.lifecycle import FINISHED, QUEUED
 from berth.model.plan import Why
 
 __all__ = ["JobStatus", "attempts", "job_status", "resolve", "tasks_of", "why"]
@@ -106,7 +106,7 @@ async def _of_registry(control: Control, job: Job, tasks: Sequence[Task]) -> str
 
 
 def _sentence(job: Job, status: JobStatus, tasks: Sequence[Task]) -> str:
-    places = ", ".join(sorted({task.node for task in tasks if task.node})) or "no node"
+    places = ", ".join(sorted({task.node for task in tasks if task.node and task.state not in FINISHED})) or "no node"
     match status.state:
         case "running":
             return f"{job.name} is running on {places}" + (f"; it {status.message}." if job.taking else ".")

@@ -246,3 +246,9 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spread: Spread = Spread()
     explicit: tuple[str, ...] = ()
     pinned: Pinned = Pinned()
+
+    @property
+    def restart_in_force(self) -> Restart:
+        """When a task runs again: that of a job (`mode: replicated-job`, `global-job`) never after a success."""
+        ends = self.mode in ("replicated-job", "global-job") and self.restart.condition == "any"
+        return msgspec.structs.replace(self.restart, condition="on-failure") if ends else self.restart

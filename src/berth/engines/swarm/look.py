@@ -188,7 +188,7 @@ class Reader:
         ran = over and container is not None and bool(container_id)
         job = labels.get(marks.JOB, "")
         return Life(
-            task=labels.get(marks.TASK) or f"{job}.{task.slot}",
+            task=labels.get(marks.TASK) or f"{job}.{task.slot or task.node}",
             job=job,
             attempt=marks.attempt_of(labels),
             node=task.node,
