@@ -1,6 +1,7 @@
 """`berth up`: the server and the agent of this machine in one process, until SIGTERM or Ctrl-C."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -41,6 +42,8 @@ async def _serve(options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await server.start()
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: looking through it again would stop the loop for 50 ms at a time
     if options.remember:
         keep(options.address, str(server.token_file.resolve()), str(options.tls_cert or ""), os.environ)
     print(_greeting(server), flush=True)
