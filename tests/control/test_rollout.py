@@ -271,3 +271,29 @@ async def test_what_runs_keeps_its_own_limits_until_it_is_changed(eight: Bench) 
     assert now.spec_of(1) == msgspec.structs.replace(now.spec_of(1), image="bb:1", time_limit_s=None)
     assert eight.task(job, 2).attempt == 1
     assert eight.task(job, 2).state == "running"
+
+
+async def test_cards_granted_for_a_form_that_is_given_up_go_back_at_once(eight: Bench) -> None:
+    job = await deploy(eight, 1, 1)
+    await play(eight, 2)
+    await deploy(eight, 2, 1, gpus=3)
+    while not eight.task(job).next_cards:
+        await eight.loop.placer.run()
+        await eight.loop.reconciler.roller.run()
+    assert eight.free() == 5
+    await deploy(eight, 3, 1)
+    assert (eight.task(job).next_cards, eight.free()) == ((), 7)
+    await play(eight, 10)
+    assert (phase(eight, job), images(eight, job), eight.free()) == ("completed", ["bb:3"], 7)
+
+
+async def test_a_rollback_after_a_scale_keeps_the_number(eight: Bench) -> None:
+    job = await deploy(eight, 1, 3)
+    await play(eight, 2)
+    await deploy(eight, 2, 3, command=BROKEN, update=Rollout(failure_action="rollback", delay_s=5.0))
+    await eight.step()
+    await commands.scale(eight.control, ADMIN, job.id, 5)
+    await play(eight, 25)
+    now = eight.control.cluster.jobs[job.id]
+    assert (phase(eight, job), now.replicas) == ("rolled-back", 5)
+    assert images(eight, job) == ["bb:1"] * 5
