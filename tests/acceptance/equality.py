@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.berth import Berth, until
+from tests.acceptance.test_stack_on_swarm import tried
 from tests.testbed.swarm import Swarm
 
 FILES = Path(__file__).parents[1] / "files" / "stacks"
@@ -111,7 +112,7 @@ def remove(swarm: Swarm, berth: Berth | None = None) -> None:
     if berth is not None:
         berth("stack", "rm", "-y", STACK)
     else:
-        swarm.cli("stack", "rm", STACK)
+        until(lambda: tried(swarm, "stack", "rm", STACK), 60)  # a network may be in use for a moment
     kinds = ("service", "network", "secret", "config")
     until(lambda: not any(swarm.cli(kind, "ls", "-q", "--filter", LABEL) for kind in kinds), 60)
 

@@ -1,5 +1,6 @@
 """25 stack files with every key: Berth creates and updates the services that the docker CLI creates and updates."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,3 +51,19 @@ def test_a_file_is_deployed_as_by_the_docker_cli(swarm: Swarm, berth: Berth, nam
         assert len(ours) >= len(previous) - len(equality.LEFT_ALONE)
     finally:
         equality.remove(swarm, berth)
+
+
+@pytest.mark.parametrize("name", equality.names())
+def test_what_the_docker_cli_made_of_a_file_is_taken_over_without_a_change(
+    swarm: Swarm, berth: Berth, name: str
+) -> None:
+    path = equality.FILES / name
+    equality.docker_deploy(swarm, path)
+    try:
+        plan = berth.run("stack", "deploy", "--take-over", "--plan", "--json", "-c", str(path), equality.STACK)
+        jobs = json.loads(plan.stdout)["jobs"]
+        assert {job["name"] for job in jobs} == set(equality.specs(swarm))
+        changed = {job["name"]: job["note"] for job in jobs if job["change"] != "keep"}
+        assert not changed
+    finally:
+        equality.remove(swarm)

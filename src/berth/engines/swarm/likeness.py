@@ -17,6 +17,8 @@ CONTAINER = (
 """Fields that mean nothing when they are absent, so that one that was dropped from the file is a difference."""
 GIVEN = ("Init", "StopGracePeriod")
 """Fields for which the daemon has a value of its own: compared where the file gives one."""
+DROPPED = ("Consistency",)
+"""Of mounts: what Swarm takes and does not keep."""
 VOID = "NVIDIA_VISIBLE_DEVICES=void"
 Body = Mapping[str, Any]
 
@@ -65,13 +67,18 @@ def _within(wanted: Any, there: Any) -> bool:
 def _plain(value: Any) -> Any:
     """A value without what is empty, its lists in one order."""
     if isinstance(value, Mapping):
-        kept = {key: _plain(one) for key, one in value.items()}
+        kept = {key: _plain(one) for key, one in value.items() if key not in DROPPED}
         return {key: one for key, one in kept.items() if one not in (None, "", [], {}, 0, False)} or None
     if isinstance(value, list | tuple):
         ordered = isinstance(value, list) and all(isinstance(one, str) for one in value)
         found = [_plain(one) for one in value]
-        return (found if ordered else sorted(found, key=msgspec.json.encode)) or None
+        return (found if ordered else sorted(found, key=_text)) or None
     return value or None
+
+
+def _text(value: Any) -> bytes:
+    """A value as text that does not depend on the order of its keys."""
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _bare(image: Any) -> str:
