@@ -1,4 +1,4 @@
-"""Host ports never clash, `web` resolves to every slot and to no dead one, and `mode: global` follows the nodes."""
+"""Host ports never clash, `web` resolves to its living slots, `mode: global` follows the nodes, and jobs end."""
 
 import json
 from collections.abc import Iterator
@@ -142,3 +142,53 @@ def test_global_with_cards_has_one_task_on_each_node_that_fits_and_follows(swarm
     until(lambda: berth.free() == 4, 30)
     for node in ("gpu-2", "gpu-3"):
         swarm.cli("node", "update", "--label-rm", "zone", node)
+
+
+def test_global_with_cards_leaves_a_drained_node_and_comes_back_to_it(swarm: Swarm, berth: Berth) -> None:
+    body = "image: 'bb:1', user: '1:1', command: [sleep, '600'], gpus: 1"
+    deploy(berth, "d", f"{{each: {{{body}, deploy: {{mode: global}}}}}}")
+    everywhere = ["gpu-1", "gpu-2", "gpu-3"]
+    until(lambda: nodes_of(berth, "d_each") == everywhere, 40)
+    try:
+        swarm.cli("node", "update", "--availability", "drain", "gpu-3")
+        until(lambda: nodes_of(berth, "d_each") == ["gpu-1", "gpu-2"], 40)
+        why = {one["node"]: one["refusals"] for one in berth.json("why", "d_each")["nodes"]}
+        assert why["gpu-1"] == why["gpu-2"] == []
+        assert [one["rule"] for one in why["gpu-3"]] == ["draining"]
+    finally:
+        swarm.cli("node", "update", "--availability", "active", "gpu-3")
+    until(lambda: nodes_of(berth, "d_each") == everywhere, 40)
+    berth("node", "drain", "gpu-2", "--reason", "test", "--move")
+    until(lambda: nodes_of(berth, "d_each") == ["gpu-1", "gpu-3"], 40)
+    berth("node", "undrain", "gpu-2")
+    until(lambda: nodes_of(berth, "d_each") == everywhere, 40)
+    slots = {task["node"]: task["slot"] for task in berth.job("d_each")["tasks"]}
+    assert slots == {"gpu-1": 1, "gpu-2": 2, "gpu-3": 3}
+
+
+def test_modes_of_jobs_end_with_success_or_failure_and_run_no_more(berth: Berth) -> None:
+    def job(mode: str, code: int, more: str = "") -> str:
+        command = f"[sh, '-c', 'exit {code}']"
+        return f"{{image: 'bb:1', user: '1:1', command: {command}, deploy: {{mode: {mode}-job{more}}}"
+
+    never = ", restart_policy: {condition: none}"
+    services = {
+        "two": job("replicated", 0, ", replicas: 2") + ", gpus: 1}",
+        "each": job("global", 0) + ", gpus: 1}",
+        "bad": job("replicated", 3, never) + ", gpus: 1}",
+        "native": job("replicated", 0, ", replicas: 2") + "}",
+    }
+    deploy(berth, "j", "{" + ", ".join(f"{name}: {body}" for name, body in services.items()) + "}")
+    wanted = {"j_two": "succeeded", "j_each": "succeeded", "j_bad": "failed", "j_native": "succeeded"}
+    until(lambda: {name: berth.job(name)["state"] for name in wanted} == wanted, 60, step=0.5)
+    stays(lambda: {name: berth.job(name)["state"] for name in wanted} == wanted, 7, step=1.0)
+    assert {task["attempt"] for task in berth.job("j_two")["tasks"]} == {1}
+    assert len(berth.job("j_each")["tasks"]) == 3
+    assert berth.job("j_bad")["exit_code"] == 3
+
+
+def test_a_slot_that_would_get_the_name_of_another_service_is_refused(berth: Berth) -> None:
+    body = "image: 'bb:1', user: '1:1', command: [sleep, '600'], gpus: 1"
+    deploy(berth, "x", f"{{web: {{{body}}}, web-2: {{{body}}}}}")
+    assert "name-taken" in berth.refused("scale", "x_web=2", code=4)
+    assert berth.job("x_web")["state"] in ("waiting", "starting", "running")

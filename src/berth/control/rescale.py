@@ -40,18 +40,31 @@ async def rescale(control: Control, job_id: str, replicas: int, actor: str) -> J
 
 
 def _may_scale(control: Control, job: Job, replicas: int) -> None:
-    """Raise Refused for a service that has a task on every node, or a port that only one task can have."""
+    """Raise Refused for a service that has a task on every node, a port that only one task can have, or a slot whose
+    name another service has.
+    """
     if job.spec.mode in ("global", "global-job"):
         raise Refused.of(
             "scale-global",
             f"{job.name} has mode: {job.spec.mode}: one task on each node that fits it, so it cannot be scaled.",
             "To choose the nodes: deploy.placement.constraints in its stack file",
         )
-    if job.native or replicas < 2 or not control.engine.capabilities.ingress:
+    if job.native or replicas < 2:
+        return
+    _names_free(control, job, replicas)
+    if not control.engine.capabilities.ingress:
         return
     port = next((port for port in job.spec.ports if port.mode == "ingress"), None)
     if port is not None:
         raise Refused(several_slots(port))
+
+
+def _names_free(control: Control, job: Job, replicas: int) -> None:
+    others = {one.engine_name for one in control.cluster.work.services.of(job.stack) if one.ended_at is None}
+    met = next((slot for slot in range(2, replicas + 1) if f"{job.engine_name}-{slot}" in others), None)
+    if met is not None:
+        text = f"slot {met} of {job.name} would be named {job.engine_name}-{met}, as another service of the stack is."
+        raise Refused.of("name-taken", text, f"berth scale {job.name}={met - 1}, or rename that service")
 
 
 def slots_of(control: Control, job: Job, tasks: Iterable[Task]) -> Batch:

@@ -17,7 +17,7 @@ from berth.control.gather import Gathered, placed
 from berth.control.native import apply_natives
 from berth.control.permit import may_submit, must_own
 from berth.control.planning import report
-from berth.control.publish import published
+from berth.control.publish import look_for_ports, published
 from berth.control.rollout import aimed, order_warnings, told, towards
 from berth.core.everywhere import covers_nodes
 from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
@@ -49,6 +49,7 @@ async def deploy(
     """
     how = _How(auth or {}, prune, take_over)
     async with control.deploying(name):
+        await look_for_ports(control, published(control, loaded))
         while True:
             with contextlib.suppress(_Overtaken, DoubleGrant):  # a card that was to be taken over went to somebody else
                 return await _deploy(control, actor, name, _digested(control, loaded), how)
