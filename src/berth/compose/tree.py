@@ -206,9 +206,8 @@ class _Composer:
             parent.merged += self._to_merge(node)
             return
         if name in parent.entries:
-            first = parent.entries[name].key.line
-            message = f"the key {name[:80]} stands here twice; the first is at line {first}."
-            self.problems.append(key.place.problem("duplicate-key", message, "Remove one of them.", name[:80]))
+            if len(self.problems) < MOST_PROBLEMS:  # more are not shown, and each takes its time
+                self.problems.append(_twice(name[:80], key, parent.entries[name]))
             return
         parent.entries[name] = Entry(key.place, node)
 
@@ -228,6 +227,11 @@ class _Composer:
 
     def _refused(self, event: yaml.Event, code: str, message: str, hint: str) -> BadInput:
         return BadInput(self._place(event).problem(code, message, hint))
+
+
+def _twice(name: str, key: Scalar, first: Entry) -> Problem:
+    message = f"the key {name} stands here twice; the first is at line {first.key.line}."
+    return key.place.problem("duplicate-key", message, "Remove one of them.", name)
 
 
 def _with_merged(done: _Open) -> dict[str, Entry]:
