@@ -157,7 +157,7 @@ def run(name: str) -> dict[str, float]:
 
 def table(found: Mapping[str, Figures], failed: Mapping[str, str]) -> str:
     """The table for a person."""
-    lines = [f"{'':<30}{'berth':>12} {'':<12}{'target':<12}{'':<8}peer"]
+    lines = [f"{'':<30}{'berth':>12} {'':<12}{'target':<14}{'':<8}peer"]
     lines += [_line(row, found[row.benchmark]) for row in ROWS if row.benchmark in found]
     lines += [f"{name}: not measured: {why}" for name, why in failed.items()]
     crowded = [f"{name} ({figures['busy_cores']:g} cores)" for name, figures in found.items() if _crowded(figures)]
@@ -170,7 +170,7 @@ def _line(row: Row, figures: Figures) -> str:
     value = row.value(figures)
     shown = f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
     verdict = "" if not row.target else "met" if row.met(figures) else "MISSED"
-    return f"{row.title:<30}{shown:>12} {row.unit:<12}{row.target:<12}{verdict:<8}{row.peer.format(**figures)}".rstrip()
+    return f"{row.title:<30}{shown:>12} {row.unit:<12}{row.target:<14}{verdict:<8}{row.peer.format(**figures)}".rstrip()
 
 
 def _crowded(figures: Figures) -> bool:
