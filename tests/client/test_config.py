@@ -37,6 +37,23 @@ def test_environment_overrides_what_was_kept_and_flags_override_both(tmp_path: P
     assert target(Flags("http://flag:3", str(typed), "ca"), environ) == Target("http://flag:3", "typed-token", "ca")
 
 
+@pytest.mark.parametrize("server", ["http://other:7700", "https://berth:7700", "http://berth:7701"])
+def test_a_kept_token_goes_to_no_other_server(tmp_path: Path, server: str) -> None:
+    environ = _home(tmp_path)
+    write_private(tmp_path / "token", "kept-token\n")
+    keep("http://berth:7700", str(tmp_path / "token"), "", environ)
+    assert target(Flags("http://berth:7700/"), environ).token == "kept-token"
+    assert target(Flags(server), environ).token == ""
+    assert target(Flags(), {**environ, "BERTH_SERVER": server}).token == ""
+
+
+def test_loopback_has_several_names(tmp_path: Path) -> None:
+    environ = _home(tmp_path)
+    write_private(tmp_path / "token", "kept-token\n")
+    keep("http://127.0.0.1:7700", str(tmp_path / "token"), "", environ)
+    assert target(Flags("http://localhost:7700"), environ).token == "kept-token"
+
+
 @pytest.mark.parametrize("content", ["", "two words", "tökén", "line\nline"])
 def test_a_token_file_without_a_token_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "t"

@@ -34,10 +34,13 @@ def directory(environ: Mapping[str, str]) -> Path:
 
 
 def target(flags: Flags, environ: Mapping[str, str]) -> Target:
-    """Find the server, token and CA; each is overridden on its own. Raises ClientError when a file is unreadable."""
+    """Find the server, token and CA; each is overridden on its own, but a kept token goes only to the server for which
+    it was kept: any other one would learn it. Raises ClientError when a file is unreadable.
+    """
     kept = read(environ)
-    server = flags.server or environ.get("BERTH_SERVER", "") or kept.get("server", "") or DEFAULT_SERVER
-    return Target(address(server), _token(flags, environ, kept), flags.ca or kept.get("ca", ""))
+    known = address(kept.get("server", "") or DEFAULT_SERVER)
+    server = address(flags.server or environ.get("BERTH_SERVER", "") or known)
+    return Target(server, _token(flags, environ, kept if _same(server, known) else {}), flags.ca or kept.get("ca", ""))
 
 
 def read(environ: Mapping[str, str]) -> dict[str, str]:
@@ -81,6 +84,12 @@ def address(server: str) -> str:
     if scheme not in ("http", "https") or not host or "@" in host:
         raise failure("bad-address", f"'{server}' is not the address of a server", f"write it as {DEFAULT_SERVER}")
     return url.rstrip("/")
+
+
+def _same(server: str, other: str) -> bool:
+    """True for two addresses of one server; the names of loopback are one name."""
+    plain = [url.replace("//localhost", "//127.0.0.1").replace("//[::1]", "//127.0.0.1") for url in (server, other)]
+    return plain[0] == plain[1]
 
 
 def read_token(path: str) -> str:
