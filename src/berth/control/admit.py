@@ -30,9 +30,9 @@ def new_id(control: Control) -> str:
             return made
 
 
-def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq: int = 0) -> Job:
+def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "") -> Job:
     """The job of a draft, not yet committed. A repeated name of a job of its own is told apart by its id."""
-    job_id = new_id(control)
+    job_id, (submitted_at, seq) = new_id(control), control.submission()
     name = f"{stack}_{draft.service}" if stack else draft.name or f"job-{job_id}"
     used = not stack and (bool(control.cluster.work.named(name)) or engine_word(name) in control.coming_names)
     return Job(
@@ -47,7 +47,7 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "", seq:
         priority=draft.priority,
         replicas=draft.replicas,
         native=draft.native and control.engine.capabilities.native,
-        submitted_at=control.clock.now(),
+        submitted_at=submitted_at,
         seq=seq,
         warnings=tuple(_said(warning) for warning in (*draft.warnings, *pullable.warnings(control, [draft]))),
         demands=pullable.demands(control, draft),

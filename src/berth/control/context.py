@@ -70,6 +70,7 @@ class Control:
         self.uses: dict[str, Use] = {}
         self.killed, self.oom = Bounded(), Bounded()
         self.agent_foreign: dict[str, str] = {}
+        self._submitted = max(((job.submitted_at, job.seq) for job in cluster.jobs.values()), default=(0.0, 0))
         self.decisions = 0
         self.decisions_s = 0.0
         self._bells: dict[str, asyncio.Event] = {}
@@ -79,6 +80,15 @@ class Control:
         """An event of this moment; `about`: job, task, node, card."""
         event = Event(kind=kind, message=message, time=self.clock.now(), actor=actor)
         return Note(msgspec.structs.replace(event, **about))
+
+    def submission(self) -> tuple[float, int]:
+        """The time (seconds since the epoch) and number of a new job: after those of all others, even where the
+        clock stands still or goes back.
+        """
+        time, number = self._submitted
+        now = self.clock.now()
+        self._submitted = (now, 0) if now > time else (time, number + 1)
+        return self._submitted
 
     def wake(self, *kinds: str) -> None:
         """Ask the named controllers to run: "place", "reconcile", "reclaim", "label", "observe", "alarm"."""

@@ -30,7 +30,7 @@ async def submit(
     may_submit(actor)
     await pullable.learn(control, drafts, auth)
     await check(control, drafts)
-    jobs = _distinct_names([make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
+    jobs = _distinct_names([make_job(control, actor, draft) for draft in drafts])
     if auth:
         control.credentials.update({job.id: auth for job in jobs})
     names = {job.engine_name for job in jobs}
@@ -67,7 +67,7 @@ async def plan(control: Control, actor: Actor, drafts: Sequence[Draft], auth: st
     may_submit(actor)
     await pullable.learn(control, drafts, auth)
     await check(control, drafts)
-    planned = report(control, [make_job(control, actor, draft, seq=n) for n, draft in enumerate(drafts)])
+    planned = report(control, [make_job(control, actor, draft) for draft in drafts])
     warnings = dict.fromkeys(warning for draft in drafts for warning in draft.warnings)
     warnings |= dict.fromkeys(pullable.warnings(control, drafts))
     return msgspec.structs.replace(planned, warnings=tuple(warnings))

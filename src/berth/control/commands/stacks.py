@@ -72,7 +72,7 @@ async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack
     await pullable.learn(control, loaded.drafts, how.auth)
     fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
     await _check(control, actor, name, loaded, fresh)
-    made = [make_job(control, actor, draft, name, n) for n, (draft, before) in enumerate(fresh) if before is None]
+    made = [make_job(control, actor, draft, name) for draft, before in fresh if before is None]
     claimed = await claims(control, name, made, how.take_over)
     stack = await _furnish(control, actor, name, loaded)
     _keep_logins(control, how.auth, fresh, made)
@@ -195,7 +195,7 @@ async def plan_stack(
     loaded = _digested(control, loaded)
     await pullable.learn(control, loaded.drafts, auth or {})
     await _check(control, actor, name, loaded, [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts])
-    jobs = [make_job(control, actor, draft, name, n) for n, draft in enumerate(loaded.drafts)]
+    jobs = [make_job(control, actor, draft, name) for draft in loaded.drafts]
     claimed = await claims(control, name, [job for job in jobs if job.name not in old], take_over)
     planned = report(control, [job for job in jobs if job.name not in claimed.services], old)
     taken = tuple(plan_of(job, claimed) for job in jobs if job.name in claimed.services)

@@ -1,13 +1,14 @@
 """The jobs of each stack: which one stands for a service now, and which ones were before it."""
 
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
 
 from berth.model.job import Job
 
 
 class Services:
-    """Stack -> ids of its jobs in the order of their submission; `jobs` are all jobs, by id."""
+    """Stack -> ids of its jobs; `jobs` are all jobs, by id. What is later goes by submission, not by the order in
+    which jobs became known: a new server loads ended jobs by their ends.
+    """
 
     def __init__(self, jobs: Mapping[str, Job]) -> None:
         self._jobs = jobs
@@ -30,7 +31,7 @@ class Services:
         newest: dict[str, Job] = {}
         for job in (self._jobs[job_id] for job_id in self._ids.get(stack, ())):
             last = newest.get(job.name)
-            if last is None or last.ended_at is not None or job.ended_at is None:
+            if last is None or _rank(job) > _rank(last):
                 newest[job.name] = job
         return tuple(newest[name] for name in sorted(newest))
 
@@ -46,5 +47,10 @@ class Services:
 
     def before(self, job: Job) -> Iterator[Job]:
         """The earlier jobs of the same service."""
-        ids = takewhile(lambda one: one != job.id, self._ids.get(job.stack, ()))
-        return (one for one in map(self._jobs.__getitem__, ids) if one.name == job.name)
+        known = (self._jobs[one] for one in self._ids.get(job.stack, ()))
+        return (one for one in known if one.name == job.name and one.submission < job.submission)
+
+
+def _rank(job: Job) -> tuple[bool, tuple[float, int, str]]:
+    """A live job stands for its service before an ended one, the later one before the earlier one."""
+    return job.ended_at is None, job.submission
