@@ -118,6 +118,10 @@ def test_a_private_registry_with_and_without_credentials(host: DockerHost, priva
         said = berth.refused("run", "--detach", f"{private.address}/nothing:1", code=2)
         assert "image-absent" in said
         assert f"{private.address} has no image {private.address}/nothing:1" in said
+        private.push(host, with_env(host, "nothing:1", "X=1"))
+        host.docker("rmi", "--force", f"{private.address}/nothing:1", "nothing:1")
+        pushed = berth("run", "--detach", f"{private.address}/nothing:1", "true").strip()
+        until(lambda: berth.job(pushed)["state"] == "succeeded", 30, "what was pushed after a no is asked for again")
         berth("cancel", job, "-y")
 
 

@@ -47,6 +47,20 @@ def test_a_kept_token_goes_to_no_other_server(tmp_path: Path, server: str) -> No
     assert target(Flags(), {**environ, "BERTH_SERVER": server}).token == ""
 
 
+def test_the_environment_s_token_goes_to_the_environment_s_server_alone(tmp_path: Path) -> None:
+    environ = {**_home(tmp_path), "BERTH_SERVER": "http://berth:7700", "BERTH_TOKEN": "env-token"}
+    assert target(Flags(), environ).token == "env-token"
+    assert target(Flags("http://other:7700"), environ).token == ""
+    assert target(Flags("http://other:7700"), {**_home(tmp_path), "BERTH_TOKEN": "env-token"}).token == "env-token"
+
+
+def test_a_kept_authority_is_no_other_server_s(tmp_path: Path) -> None:
+    environ = _home(tmp_path)
+    keep("https://berth:7700", "", "/etc/ca.pem", environ)
+    assert target(Flags(), environ).ca == "/etc/ca.pem"
+    assert target(Flags("https://other"), environ).ca == ""
+
+
 def test_loopback_has_several_names(tmp_path: Path) -> None:
     environ = _home(tmp_path)
     write_private(tmp_path / "token", "kept-token\n")

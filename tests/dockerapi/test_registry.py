@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from aiohttp import web
 
-from berth.dockerapi.reference import reference
+from berth.dockerapi.references import reference
 from berth.dockerapi.registry import Registries
 from berth.dockerapi.registry_login import Login, login_of
 from berth.model.image import RegistryAnswer
@@ -28,6 +28,8 @@ Handler = Callable[[web.Request], web.StreamResponse]
         ("localhost:5000/a/b:2", "localhost:5000", "localhost:5000", "a/b", "2"),
         ("nvcr.io/nvidia/pytorch:24.05-py3", "nvcr.io", "nvcr.io", "nvidia/pytorch", "24.05-py3"),
         ("r.example/x:1@sha256:ab", "r.example", "r.example", "x", "sha256:ab"),
+        ("index.docker.io/nvidia/cuda", "docker.io", "registry-1.docker.io", "nvidia/cuda", "latest"),
+        ("Team/x", "Team", "Team", "x", "latest"),
     ],
 )
 def test_a_name_is_taken_apart(name: str, registry: str, host: str, path: str, mark: str) -> None:
@@ -48,6 +50,7 @@ class Registry:
         self.address = ""
         self.guard: Handler | None = None
         self.tokens: list[str] = []
+        self.trouble = 0
 
     async def manifest(self, request: web.Request) -> web.StreamResponse:
         if (no := self._no(request)) is not None:
@@ -67,6 +70,8 @@ class Registry:
 
     async def token(self, request: web.Request) -> web.StreamResponse:
         self.tokens.append(request.query_string)
+        if self.trouble:
+            return web.json_response({}, status=self.trouble)
         if request.headers.get("Authorization") != "Basic " + base64.b64encode(b"team:pass").decode():
             return web.json_response({}, status=401)
         return web.json_response({"token": "t0"})
@@ -125,6 +130,29 @@ async def test_a_token_is_fetched_with_the_credentials_for_the_scope_that_was_as
     assert (await ask(registry, "a/b:1")).verdict == "denied"
     assert (await ask(registry, "a/b:1", AUTH)).verdict == "found"
     assert set(registry.tokens) == {"service=here&scope=repository:a/b:pull"}
+
+
+async def test_who_gives_tokens_and_is_in_trouble_has_not_denied(registry: Registry) -> None:
+    registry.guard = registry.by_token  # type: ignore[assignment]
+    registry.trouble = 503
+    answer = await ask(registry, "a/b:1", AUTH)
+    assert (answer.verdict, answer.said) == ("unreachable", f"HTTP 503 from http://{registry.address}/token")
+
+
+async def test_credentials_of_another_registry_are_not_shown(registry: Registry) -> None:
+    registry.guard = registry.by_token  # type: ignore[assignment]
+    login = {"username": "team", "password": "pass", "serveraddress": "https://elsewhere.example/v2/"}
+    other = base64.urlsafe_b64encode(json.dumps(login).encode()).decode()
+    assert (await ask(registry, "a/b:1", other)).verdict == "denied"
+    own = base64.urlsafe_b64encode(json.dumps({**login, "serveraddress": registry.address}).encode()).decode()
+    assert (await ask(registry, "a/b:1", own)).verdict == "found"
+
+
+async def test_a_mirror_that_has_the_image_answers_for_the_hub_without_a_login(registry: Registry) -> None:
+    hub = Registries(mirrors=[f"http://{registry.address}"])
+    assert (await hub.ask("a/b:1", AUTH)).verdict == "found"
+    registry.guard = registry.by_token  # type: ignore[assignment]
+    assert (await hub.ask("a/b:1", AUTH)).verdict != "found", "the hub's password is not the mirror's"
 
 
 async def test_an_overloaded_registry_has_not_answered(registry: Registry) -> None:

@@ -34,13 +34,15 @@ def directory(environ: Mapping[str, str]) -> Path:
 
 
 def target(flags: Flags, environ: Mapping[str, str]) -> Target:
-    """Find the server, token and CA; each is overridden on its own, but a kept token goes only to the server for which
-    it was kept: any other one would learn it. Raises ClientError when a file is unreadable.
+    """Find the server, token and CA; each is overridden on its own, but what was kept goes only to the server for which
+    it was kept, and BERTH_TOKEN to BERTH_SERVER where that is set: any other one would learn the token. Raises
+    ClientError when a file is unreadable.
     """
     kept = read(environ)
     known = address(kept.get("server", "") or DEFAULT_SERVER)
     server = address(flags.server or environ.get("BERTH_SERVER", "") or known)
-    return Target(server, _token(flags, environ, kept if _same(server, known) else {}), flags.ca or kept.get("ca", ""))
+    own = kept if _same(server, known) else {}
+    return Target(server, _token(flags, environ, own, server), flags.ca or own.get("ca", ""))
 
 
 def read(environ: Mapping[str, str]) -> dict[str, str]:
@@ -87,8 +89,8 @@ def address(server: str) -> str:
 
 
 def _same(server: str, other: str) -> bool:
-    """True for two addresses of one server; the names of loopback are one name."""
-    plain = [url.replace("//localhost", "//127.0.0.1").replace("//[::1]", "//127.0.0.1") for url in (server, other)]
+    """True for two addresses of one server; localhost is 127.0.0.1."""
+    plain = [url.replace("//localhost", "//127.0.0.1") for url in (server, other)]
     return plain[0] == plain[1]
 
 
@@ -113,9 +115,10 @@ def check_token(token: str, source: str) -> str:
     return token
 
 
-def _token(flags: Flags, environ: Mapping[str, str], kept: Mapping[str, Any]) -> str:
+def _token(flags: Flags, environ: Mapping[str, str], kept: Mapping[str, Any], server: str) -> str:
     if flags.token_file:
         return read_token(flags.token_file)
-    if environ.get("BERTH_TOKEN"):
+    meant = environ.get("BERTH_SERVER", "")
+    if environ.get("BERTH_TOKEN") and (not meant or _same(server, address(meant))):
         return check_token(environ["BERTH_TOKEN"].strip(), "BERTH_TOKEN")
     return read_token(kept["token_file"]) if kept.get("token_file") else ""

@@ -50,7 +50,7 @@ def make_job(control: Control, actor: Actor, draft: Draft, stack: str = "") -> J
         submitted_at=submitted_at,
         seq=seq,
         warnings=tuple(_said(warning) for warning in (*draft.warnings, *pullable.warnings(control, [draft]))),
-        demands=pullable.demands(control, draft),
+        demands=pullable.demands(draft),
     )
 
 

@@ -1,6 +1,7 @@
 """What every controller and command works with: the cluster, its writer, the engine, the clock, and the wake-ups."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from weakref import WeakValueDictionary
 
@@ -22,6 +23,9 @@ from berth.ports import AgentPeer, Clock, Engine, LogStore, Store, Vault, Vendor
 
 POLICY = "fifo"
 """By which policy who waits is served, whoever asks: the decision, a plan, why."""
+
+
+LOOK_S = 5.0
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,10 +108,16 @@ class Control:
         self.engine_trouble = what
 
     async def refresh(self) -> None:
-        """Look at the engine now and wait until nodes and cards are in line with it."""
-        self.looked.clear()
-        self.wake("observe")
-        await self.looked.wait()
+        """Wait until nodes and cards are in line with a look that began after this call, at most 5 s: an engine that
+        does not answer is told of by the calls that follow.
+        """
+        asked = self.clock.monotonic()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                while self.look is None or self.look.began < asked:
+                    self.looked.clear()
+                    self.wake("observe")
+                    await self.looked.wait()
 
     def object_of(self, task_id: str) -> SlotObject | None:
         """The slot's object as the last look showed it."""

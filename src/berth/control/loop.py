@@ -83,6 +83,7 @@ class Loop:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(BerthError):
             await self.control.engine.claim(self.control.settings.cluster_id, 0.0)
+        await self.control.images.close()
         await self.control.calls.close()
         await self.control.keeper.close()
 

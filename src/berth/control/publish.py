@@ -1,7 +1,5 @@
 """Published ports at admission: what each service needs of its node, and what the engine would refuse."""
 
-import asyncio
-import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -13,8 +11,6 @@ from berth.model.errors import Problem
 from berth.model.spec import Port
 
 GLOBAL = ("global", "global-job")
-LOOK_S = 5.0
-"""How long a deployment waits for a fresh look; an engine that does not answer is told of by the calls that follow."""
 
 
 def published(control: Control, loaded: LoadedStack) -> LoadedStack:
@@ -25,9 +21,7 @@ def published(control: Control, loaded: LoadedStack) -> LoadedStack:
 async def look_for_ports(control: Control, loaded: LoadedStack) -> None:
     """Look at the engine again where a service needs host ports: somebody may have taken one since the last look."""
     if any(draft.spec.request.ports or draft.spec.request.ingress for draft in loaded.drafts):
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_S):
-                await control.refresh()
+        await control.refresh()
 
 
 def _published(control: Control, draft: Draft) -> Draft:

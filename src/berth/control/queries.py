@@ -10,6 +10,7 @@ from berth.core.explain import explain, on_each_node
 from berth.core.rollout import in_words
 from berth.core.status import JobStatus, job_status
 from berth.model.errors import Ambiguous, NotFound, Problem
+from berth.model.image import KnownImage
 from berth.model.job import Attempt, Job, Task
 from berth.model.lifecycle import FINISHED, QUEUED
 from berth.model.plan import Why
@@ -99,8 +100,10 @@ async def _of_registry(control: Control, job: Job, tasks: Sequence[Task]) -> str
     """What the image's registry says now, where the latest start of a task failed."""
     if not any(task.reason == "start-failed" for task in tasks):
         return ""
-    await control.images.learn({job.spec.image: control.credentials.get(job.id, "")})
-    answer = control.images.known(job.spec.image).registry
+    image = job.spec.image
+    answer = (
+        (await control.images.learn({image: control.credentials.get(job.id, "")})).get(image, KnownImage()).registry
+    )
     no_help = answer.verdict in ("", "found")
     return "" if no_help else f" The registry {answer.registry} says of {job.spec.image}: {answer.said}."
 

@@ -1,8 +1,32 @@
-"""Names of images as the docker CLI sends them: short where Docker Hub is meant, and never without a tag."""
+"""Names of images: taken apart for a registry, and as the docker CLI sends them (short for Docker Hub)."""
 
-HUB = "docker.io"
-_OLD_HUB = "index.docker.io"
+import msgspec
+
+from berth.model.registry import HUB, OLD_HUB, host_in, registry_of
+
+HUB_HOST = "registry-1.docker.io"
 _OFFICIAL = "library/"
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A name taken apart. `registry` is as people write it, `host` where it is reached, `mark` a tag or a digest."""
+
+    registry: str
+    host: str
+    path: str
+    mark: str
+
+
+def reference(image: str) -> Reference:
+    """Take an image's name apart. Names without a registry are Docker Hub's, those without a slash `library`'s there;
+    without tag and digest the tag is `latest`. Source: github.com/distribution/reference.
+    """
+    registry, written = registry_of(image), host_in(image)
+    name, at, digest = (image[len(written) + 1 :] if written else image).partition("@")
+    path, _, tag = _tagged(name)
+    if registry == HUB and "/" not in path:
+        path = _OFFICIAL + path
+    return Reference(registry, HUB_HOST if registry == HUB else registry, path, digest if at else tag or "latest")
 
 
 def familiar(image: str) -> str:
@@ -26,10 +50,9 @@ def _tagged(name: str) -> tuple[str, str, str]:
 
 
 def _short(path: str) -> str:
-    first, slash, rest = path.partition("/")
-    has_host = bool(slash) and (any(ch in first for ch in ".:") or first == "localhost" or first != first.lower())
-    if has_host and first not in (HUB, _OLD_HUB):
+    host = host_in(path)
+    if host not in ("", HUB, OLD_HUB):
         return path
-    bare = rest if has_host else path
+    bare = path[len(host) + 1 :] if host else path
     official = bare.removeprefix(_OFFICIAL)
     return official if "/" not in official else bare

@@ -9,13 +9,15 @@ import ssl
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
-from berth.dockerapi.reference import Reference, reference
-from berth.dockerapi.registry_login import Login, authorised, login_of
+from berth.dockerapi.references import Reference, reference
+from berth.dockerapi.registry_login import Login, Unanswered, authorised, login_of
 from berth.model.image import RegistryAnswer, Verdict, relevant
+from berth.model.registry import HUB
 
 CONNECT_S, WHOLE_S = 3.0, 8.0
 MOST_BYTES = 8 << 20
@@ -64,14 +66,6 @@ class _Faults(msgspec.Struct):
     errors: list[_Fault] | None = None
 
 
-class _No(Exception):
-    """The registry answered, and the answer is no; `status` is HTTP's."""
-
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(said)
-        self.status = status
-
-
 class Registries:
     """All registries, as this Docker host reaches them: `insecure` without TLS proofs, Docker Hub by its `mirrors`.
 
@@ -87,17 +81,16 @@ class Registries:
         or the network does: that is an answer, too ("unreachable" for everything that is no definite yes or no).
         """
         where = reference(image)
-        answer = RegistryAnswer(registry=where.registry, verdict="unreachable", said="it was not asked")
-        for base in self._bases(where):
-            answer = await self._at(base, where, login_of(auth), arch)
-            if answer.verdict != "unreachable":
-                break
+        for mirror in self._mirrors if where.registry == HUB else ():
+            answer = await self._at(mirror, where, Login(), arch)
+            if answer.verdict == "found":  # any other answer is the mirror's own matter, as for Docker
+                return answer
+        login = login_of(auth)
+        login = login if login.is_for(where.registry) else Login()
+        answer = await self._at(f"https://{where.host}", where, login, arch)
+        if answer.verdict == "unreachable" and self._is_insecure(where.host):
+            answer = await self._at(f"http://{where.host}", where, login, arch)
         return answer
-
-    def _bases(self, where: Reference) -> tuple[str, ...]:
-        mirrors = self._mirrors if where.registry != where.host else ()
-        plain = (f"http://{where.host}",) if self._is_insecure(where.host) else ()
-        return (*mirrors, f"https://{where.host}", *plain)
 
     def _is_insecure(self, host: str) -> bool:
         if host in self._insecure:
@@ -111,11 +104,11 @@ class Registries:
 
     async def _at(self, base: str, where: Reference, login: Login, arch: str) -> RegistryAnswer:
         timeout = aiohttp.ClientTimeout(total=WHOLE_S, sock_connect=CONNECT_S)
-        connector = aiohttp.TCPConnector(ssl=self._tls(where.host))
         try:
+            connector = aiohttp.TCPConnector(ssl=self._tls(urlsplit(base).netloc))
             async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
                 env = await _Visit(session, base, where, login).environment(arch)
-        except _No as no:
+        except Unanswered as no:
             return RegistryAnswer(registry=where.registry, verdict=_verdict(no.status), said=str(no))
         except (aiohttp.ClientError, OSError, TimeoutError, msgspec.MsgspecError, ValueError) as error:
             said = str(error) or f"no answer within {WHOLE_S:g} s"
@@ -143,7 +136,7 @@ class _Visit:
         self._headers: Mapping[str, str] = {}
 
     async def environment(self, arch: str) -> dict[str, str]:
-        """The variables of the image that demand something. Raises _No, and what the network and decoding raise."""
+        """The variables that demand something. Raises Unanswered, and what the network and decoding raise."""
         manifest = await self._manifest(self._where.mark)
         if manifest.config is None and manifest.manifests:
             manifest = await self._manifest(_chosen(manifest.manifests, arch).digest)
@@ -164,7 +157,7 @@ class _Visit:
             self._headers = await authorised(self._session, asked, self._login)
             status, _, data = await self._get(url, headers or {})
         if status != 200:
-            raise _No(status, _said(status, data))
+            raise Unanswered(status, _said(status, data))
         return data
 
     async def _get(self, url: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:

@@ -8,8 +8,20 @@ from collections.abc import Mapping
 import aiohttp
 import msgspec
 
+from berth.model.registry import registry_of
+
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 CLIENT = "berth"
+
+
+class Unanswered(Exception):
+    """A registry, or who gives its tokens, answered with another HTTP status than 200: `status`, or 0 for one that says
+    nothing of the image.
+    """
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
 
 
 class Login(msgspec.Struct, frozen=True):
@@ -18,6 +30,12 @@ class Login(msgspec.Struct, frozen=True):
     username: str = ""
     password: str = ""
     identitytoken: str = ""
+    serveraddress: str = ""
+
+    def is_for(self, registry: str) -> bool:
+        """True when these credentials were kept for that registry; any other one is not to learn them."""
+        written = self.serveraddress.partition("://")[2] or self.serveraddress
+        return not written or registry_of(f"{written.partition('/')[0]}/any") == registry
 
     def __repr__(self) -> str:
         return "Login(...)"
@@ -51,7 +69,9 @@ async def authorised(session: aiohttp.ClientSession, asked: str, login: Login) -
 
 
 async def _token(session: aiohttp.ClientSession, realm: str, asked: Mapping[str, str], login: Login) -> str:
-    """A token for the asked scope; "" where the realm gives none to these credentials."""
+    """A token for the asked scope; "" where the realm gives none to these credentials. Raises Unanswered where it is in
+    trouble, so that nobody takes that for a no.
+    """
     if not realm.startswith(("https://", "http://")):
         return ""
     about = {name: asked[name] for name in ("service", "scope") if name in asked}
@@ -62,8 +82,10 @@ async def _token(session: aiohttp.ClientSession, realm: str, asked: Mapping[str,
         headers = {"Authorization": _basic(login)} if login.username else {}
         asking = session.get(realm, params=about, headers=headers)
     async with asking as answer:
-        if answer.status != 200:
+        if answer.status in (401, 403):
             return ""
+        if answer.status != 200:
+            raise Unanswered(0, f"HTTP {answer.status} from {realm}")
         given = msgspec.json.decode(await answer.content.read(1 << 20), type=_Token)
     return given.token or given.access_token
 

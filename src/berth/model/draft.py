@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from berth.model.errors import Problem
+from berth.model.image import KnownImage
 from berth.model.job import Network, Volume
 from berth.model.spec import TaskSpec
 from berth.model.stored import NewFile
@@ -50,7 +51,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     `where` maps a field ("deploy.placement.constraints.0") to an empty-message Problem that carries its place.
     `warnings` are those of a job of its own, as are `problems` (bad input) and `refusals` (what nobody may have); a
-    stack's are in LoadedStack. A draft with problems is there only to be checked further.
+    stack's are in LoadedStack. A draft with problems is there only to be checked further. `known` is what
+    was learnt of its image.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
     refusals: tuple[Problem, ...] = ()
+    known: KnownImage = KnownImage()
 
 
 class LoadedStack(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,9 +63,10 @@ async def deploy(
     )
     if loaded.needs != Needs():
         return reply(unready(loaded.needs))
+    loaded = await commands.examined(room.control, actor, loaded, data.auth)
     if plan:
         loaded = pins.kept(room.control, data.name, loaded)
-        report = await commands.plan_stack(room.control, actor, data.name, loaded, prune, data.auth, take_over)
+        report = await commands.plan_stack(room.control, actor, data.name, loaded, prune, take_over)
         return reply(
             tell.plan(report, (*loaded.warnings, *_stays(commands.left_behind(room.control, data.name, loaded), prune)))
         )

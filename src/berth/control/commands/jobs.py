@@ -28,7 +28,7 @@ async def submit(
 ) -> list[Job]:
     """Admit jobs of their own, all or none, durably; they wait from then on. Raises BadInput, Refused."""
     may_submit(actor)
-    await pullable.learn(control, drafts, auth)
+    drafts = await pullable.learnt(control, drafts, auth)
     await check(control, drafts)
     jobs = _distinct_names([make_job(control, actor, draft) for draft in drafts])
     if auth:
@@ -65,7 +65,7 @@ def _submitted(control: Control, job: Job) -> Note:
 async def plan(control: Control, actor: Actor, drafts: Sequence[Draft], auth: str = "") -> PlanReport:
     """What `submit` would do now, from the same decision, with nothing created. Raises BadInput, Refused."""
     may_submit(actor)
-    await pullable.learn(control, drafts, auth)
+    drafts = await pullable.learnt(control, drafts, auth)
     await check(control, drafts)
     planned = report(control, [make_job(control, actor, draft) for draft in drafts])
     warnings = dict.fromkeys(warning for draft in drafts for warning in draft.warnings)

@@ -8,7 +8,7 @@ import msgspec
 
 from berth.control import pullable
 from berth.control.admit import check, make_job
-from berth.control.amend import commit_whole
+from berth.control.amend import ATTEMPTS, commit_whole
 from berth.control.commands.jobs import cancelled
 from berth.control.commands.takeover import claims, first_tasks, plan_of, warnings_of
 from berth.control.context import Control
@@ -20,7 +20,7 @@ from berth.control.planning import report
 from berth.control.publish import look_for_ports, published
 from berth.control.rollout import aimed, order_warnings, told, towards
 from berth.core.everywhere import covers_nodes
-from berth.model.change import Batch, DoubleGrant, PutJob, PutStack
+from berth.model.change import Batch, DoubleGrant, PutJob, PutStack, Stale
 from berth.model.draft import Draft, LoadedStack
 from berth.model.errors import NotFound, Problem
 from berth.model.job import Job, Network, Stack, Volume
@@ -29,6 +29,16 @@ from berth.model.registry import registry_of
 from berth.model.token import Actor
 
 Declared = TypeVar("Declared", Network, Volume)
+
+
+async def examined(control: Control, actor: Actor, loaded: LoadedStack, auth: Mapping[str, str]) -> LoadedStack:
+    """The stack with what nodes and registries say of its images; `deploy` and `plan_stack` refuse or warn by that.
+
+    `auth` maps a registry to the X-Registry-Auth value for its images. Raises Refused for who may not submit: nobody
+    else has the server ask other hosts.
+    """
+    may_submit(actor)
+    return msgspec.structs.replace(loaded, drafts=await pullable.learnt(control, loaded.drafts, auth))
 
 
 async def deploy(
@@ -50,9 +60,10 @@ async def deploy(
     how = _How(auth or {}, prune, take_over)
     async with control.deploying(name):
         await look_for_ports(control, published(control, loaded))
-        while True:
+        for _ in range(ATTEMPTS):
             with contextlib.suppress(_Overtaken, DoubleGrant):  # a card that was to be taken over went to somebody else
                 return await _deploy(control, actor, name, _digested(control, loaded), how)
+        raise Stale(f"stack {name} changed {ATTEMPTS} times while it was deployed")
 
 
 class _How(NamedTuple):
@@ -69,7 +80,6 @@ class _Overtaken(Exception):
 
 async def _deploy(control: Control, actor: Actor, name: str, loaded: LoadedStack, how: _How) -> list[Job]:
     old = _current(control, actor, name)
-    await pullable.learn(control, loaded.drafts, how.auth)
     fresh = [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts]
     await _check(control, actor, name, loaded, fresh)
     made = [make_job(control, actor, draft, name) for draft, before in fresh if before is None]
@@ -187,13 +197,11 @@ async def plan_stack(
     name: str,
     loaded: LoadedStack,
     prune: bool = False,
-    auth: Mapping[str, str] | None = None,
     take_over: bool = False,
 ) -> PlanReport:
     """What `deploy` would do now, with nothing created. Raises BadInput, Refused, EngineError."""
     old = _current(control, actor, name)
     loaded = _digested(control, loaded)
-    await pullable.learn(control, loaded.drafts, auth or {})
     await _check(control, actor, name, loaded, [(draft, old.get(f"{name}_{draft.service}")) for draft in loaded.drafts])
     jobs = [make_job(control, actor, draft, name) for draft in loaded.drafts]
     claimed = await claims(control, name, [job for job in jobs if job.name not in old], take_over)
@@ -256,7 +264,7 @@ def _update(control: Control, actor: Actor, draft: Draft, job_id: str) -> Batch:
     asked = msgspec.structs.replace(
         before, spec=draft.spec, priority=draft.priority, queue=draft.queue,
         replicas=before.replicas if covers_nodes(before) else draft.replicas, version=before.version + 1,
-        demands=pullable.demands(control, draft, before),
+        demands=pullable.demands(draft, before),
     )  # fmt: skip
     job = towards(control, before, asked)
     if job is None:

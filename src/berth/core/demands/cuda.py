@@ -47,7 +47,7 @@ def first_driver(cuda: str) -> str:
 
 def at_least(have: str, wanted: str) -> bool:
     """Compare two dotted versions; False when one of them is none."""
-    return (order(have, wanted) or 0) >= 0 and order(have, wanted) is not None
+    return (found := order(have, wanted)) is not None and found >= 0
 
 
 def order(have: str, wanted: str) -> int | None:
