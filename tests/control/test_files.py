@@ -6,14 +6,19 @@ import msgspec
 import pytest
 
 from berth.control.commands import files, jobs, stacks
-from berth.control.files import OwnFiles
+from berth.control.files import mounted
+from berth.control.own_files import OwnFiles
+from berth.engines.simulated import SimulatedEngine
 from berth.model.draft import Draft, LoadedStack
-from berth.model.errors import BadInput, NotFound, Refused
+from berth.model.errors import BadInput, EngineError, NotFound, Refused
+from berth.model.launch import Handle, Launch
+from berth.model.simulate import parse_simulate
 from berth.model.spec import FileRef, TaskSpec
 from berth.model.stored import Content, FileObject, NewFile
 from berth.model.token import Actor
 from berth.store import make_store
-from tests.control.bench import ADMIN, FOREVER, Bench, bench
+from berth.vault import AesVault
+from tests.control.bench import ADMIN, FOREVER, SPEC, Bench, StepClock, bench
 
 ANN, BOB = Actor(name="ann", role="user"), Actor(name="bob", role="user")
 
@@ -107,3 +112,48 @@ async def test_prune_cancels_what_the_file_no_longer_names(eight: Bench) -> None
         job.id for job in eight.control.cluster.jobs.values() if job.service == "b"
     ]
     assert kept(eight) == b"one"
+
+
+class Placing(SimulatedEngine):
+    """Runs containers for real as far as control can tell: they get their files mounted, which it remembers by slot."""
+
+    capabilities = msgspec.structs.replace(SimulatedEngine.capabilities, images=True)
+
+    def __init__(self, clock: StepClock) -> None:
+        super().__init__(parse_simulate(SPEC), clock)
+        self.mounts: dict[str, list[bytes]] = {}
+
+    async def start(self, launch: Launch) -> Handle:
+        self.mounts[f"{launch.job.service}.{launch.slot}"] = [file.content.reveal() for file in launch.files]
+        return await super().start(launch)
+
+
+@pytest.fixture
+async def placing() -> AsyncIterator[tuple[Bench, Placing]]:
+    """A server whose engine has no store of its own and mounts files."""
+    clock = StepClock()
+    engine = Placing(clock)
+    async with bench(make_store("memory:"), engine, clock) as found:
+        yield found, engine
+
+
+async def test_what_cannot_be_opened_is_told_and_a_fault_of_ours_is_not_hidden(
+    placing: tuple[Bench, Placing],
+) -> None:
+    bench, _ = placing
+    (job, _) = await stacks.deploy(bench.control, ANN, "st", stack(b"one"))
+    assert [file.content.reveal() for file in mounted(bench.control, job.spec)] == [b"one"]
+    bench.control.vault = AesVault(bytes([1] * 32))
+    with pytest.raises(EngineError) as caught:
+        mounted(bench.control, job.spec)
+    assert [problem.code for problem in caught.value.problems] == ["secret-unreadable"]
+    bench.control.vault = Interrupted(bytes(32))
+    with pytest.raises(KeyboardInterrupt):
+        mounted(bench.control, job.spec)
+
+
+class Interrupted(AesVault):
+    """A person ends the server while it opens something."""
+
+    def unseal(self, sealed: bytes, name: str) -> Content:
+        raise KeyboardInterrupt

@@ -3,7 +3,7 @@
 from berth.control.amend import amend
 from berth.control.context import Control
 from berth.control.ends import end_attempt
-from berth.control.files import placed
+from berth.control.files import mounted
 from berth.core.restart import Outcome
 from berth.model.card import Card
 from berth.model.errors import EngineError, StaleVersion
@@ -35,7 +35,7 @@ def launch_of(control: Control, job: Job, task: Task) -> Launch:
         handle=known,
         group_ids=group_ids(control, node),
         registry_auth=control.credentials.get(job.id, ""),
-        files=placed(control, job) if granted else (),
+        files=mounted(control, job.spec) if granted else (),
     )
 
 
