@@ -20,6 +20,7 @@ def launch_of(control: Control, job: Job, task: Task) -> Launch:
     cards = (
         tuple(control.cluster.cards[uuid] for uuid in task.cards if uuid in control.cluster.cards) if granted else ()
     )
+    spec = job.spec_of(task.generation) if granted else job.spec
     known = Handle(object_id=task.object_id, object_version=task.object_version) if task.object_id else None
     return Launch(
         cluster=control.settings.cluster_id,
@@ -28,14 +29,14 @@ def launch_of(control: Control, job: Job, task: Task) -> Launch:
         slot=task.slot,
         attempt=task.attempt if granted else 0,
         name=slot_name(job, task.slot),
-        spec=job.spec_of(task.generation) if granted else job.spec,
+        spec=spec,
         node=node,
         cards=cards,
         mount=mount_of(control, cards),
         handle=known,
         group_ids=group_ids(control, node),
         registry_auth=control.credentials.get(job.id, ""),
-        files=mounted(control, job.spec) if granted else (),
+        files=mounted(control, spec) if granted else (),
     )
 
 

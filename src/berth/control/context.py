@@ -40,6 +40,7 @@ class Control:
     """One server's state and doors. `wake(kind)` runs a controller soon; `listen` hears of every commit.
 
     `look` is the last whole look at the engine. `credentials` are registry credentials by job id, in memory only.
+    `filing` is held from the look whether the name of a secret or config is free until it is taken, or removed.
     `peers` are the agents that are here, by node. `coming_names` are the engine names of jobs whose commit is under
     way. `agent_foreign` are the reasons that agents give for cards that others use, `killed` the containers that a
     person was seen to signal, `oom` those that the kernel ended for want of memory. `host_groups` are this host's gids
@@ -67,6 +68,7 @@ class Control:
         self.engine_trouble = ""
         self.looked = asyncio.Event()
         self.turn = asyncio.Lock()
+        self.filing = asyncio.Lock()
         self.credentials: dict[str, str] = {}
         self.coming_names: set[str] = set()
         self._deploying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

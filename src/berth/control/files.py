@@ -51,23 +51,25 @@ async def check_files(control: Control, actor: Actor, stack: str, files: tuple[N
         wrong += [_swarms_own(new) for new in files if new.file.driver or new.file.template_driver]
     if wrong:
         raise BadInput(*wrong)
-    store = store_of(control)
-    for kind in sorted({new.file.kind for new in files}):
-        there = {seen.name: seen for seen in await store.all(kind)}
-        for new in files:
-            seen = there.get(new.file.name) if new.file.kind == kind else None
-            if seen is not None and seen.stack != stack:
-                must_own_file(actor, seen)
-    changed = await store.changed(files)
+    await _check_owners(control, actor, stack, files)
+    changed = await store_of(control).changed(files)
     if changed:
         raise BadInput(*changed)
+
+
+async def bring(control: Control, actor: Actor, stack: str, files: tuple[NewFile, ...]) -> None:
+    """Create the files of a stack, or bring them up to date. Raises Refused when a name is somebody else's by now."""
+    if files:
+        async with control.filing:
+            await _check_owners(control, actor, stack, files)
+            await store_of(control).ensure(files, stack, actor.name)
 
 
 def missing(control: Control, spec: TaskSpec) -> tuple[Problem, ...]:
     """Secrets and configs that the spec mounts and Berth's own store lacks; nothing where the engine has its own."""
     if not _mounted_by_berth(control):
         return ()
-    known = {(one.kind, one.name) for one in control.cluster.files.values()}
+    known = {(one.kind, one.name) for one in control.cluster.files.values() if not one.former}
     return tuple(_missing(kind, ref.source) for kind, ref in refs(spec) if (kind, ref.source) not in known)
 
 
@@ -122,6 +124,15 @@ def size_problem(kind: FileKind, content: Content) -> Problem | None:
     return Problem(code="file-size", message=f"the {kind} {said}.", hint="Put large files into a volume", field="file")
 
 
+async def _check_owners(control: Control, actor: Actor, stack: str, files: tuple[NewFile, ...]) -> None:
+    for kind in sorted({new.file.kind for new in files}):
+        there = {seen.name: seen for seen in await store_of(control).all(kind)}
+        for new in files:
+            seen = there.get(new.file.name) if new.file.kind == kind else None
+            if seen is not None and seen.stack != stack:
+                must_own_file(actor, seen)
+
+
 def _unfit(new: NewFile) -> list[Problem]:
     kind, found = new.file.kind, []
     for problem in (
@@ -160,11 +171,11 @@ def _mounting(spec: TaskSpec, known: dict[tuple[FileKind, str], str]) -> TaskSpe
 
 def _opened(own: OwnFiles, kind: FileKind, ref: FileRef) -> PlacedFile:
     try:
-        content = own.open(kind, ref.source)
+        content = own.open(kind, ref.source, ref.digest)
     except Refused as error:
         raise EngineError(*error.problems) from error
     if content is None:
-        raise EngineError(_missing(kind, ref.source))
+        raise EngineError(_lost(kind, ref.source) if ref.digest else _missing(kind, ref.source))
     target = ref.target if ref.target.startswith("/") else _FOLDERS[kind] + ref.target
     return PlacedFile(target=target, uid=int(ref.uid), gid=int(ref.gid), mode=ref.mode, content=content)
 
@@ -172,3 +183,8 @@ def _opened(own: OwnFiles, kind: FileKind, ref: FileRef) -> PlacedFile:
 def _missing(kind: FileKind, name: str) -> Problem:
     hint = f"Create it: berth secret create {name} FILE" if kind == "secret" else "Declare it with file: PATH"
     return Problem(code=f"{kind}-missing", message=f"there is no {kind} {name}.", hint=hint, field=f"{kind}s/{name}")
+
+
+def _lost(kind: FileKind, name: str) -> Problem:
+    message = f"the content of the {kind} {name} that this form was deployed with is not kept any more."
+    return Problem(code=f"{kind}-missing", message=message, hint="Deploy the stack again", field=f"{kind}s/{name}")

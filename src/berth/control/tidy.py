@@ -1,8 +1,11 @@
-"""Tidy: once an hour the store forgets what is older than its keep, and the output of forgotten jobs goes with it."""
+"""Tidy: once an hour the store forgets what is older than its keep, and the output of forgotten jobs goes with it; so
+do earlier contents of secrets and configs that nothing needs any more.
+"""
 
 import asyncio
 
 from berth.control.context import Control
+from berth.control.own_files import forget_former
 
 PERIOD_S = 3600.0
 EVENTS_KEPT_S = 30 * 86400.0
@@ -26,3 +29,4 @@ async def tidy(control: Control) -> None:
     )
     for job in forgotten:
         await asyncio.to_thread(control.logs.drop, job)
+    await forget_former(control)

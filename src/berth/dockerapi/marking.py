@@ -11,7 +11,7 @@ from berth.model.spec import TaskSpec
 
 def object_labels(launch: Launch) -> dict[str, str]:
     """Labels of a slot's service (or of a container where that is all there is)."""
-    return {**launch.spec.labels, **launch.labels(), **stack_labels(launch), marks.SPEC: spec_label(launch.job.spec)}
+    return {**launch.spec.labels, **launch.labels(), **stack_labels(launch), marks.SPEC: spec_label(launch.spec)}
 
 
 def stack_labels(launch: Launch) -> dict[str, str]:

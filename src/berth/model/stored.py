@@ -64,7 +64,8 @@ class NewFile(msgspec.Struct, frozen=True, kw_only=True):
 class KeptFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A secret or config in Berth's own store, for engines that have none: encrypted. `size` is in bytes.
 
-    `stack` is the one that created it, "" for one that a person created by hand.
+    `stack` is the one that created it, "" for one that a person created by hand. `former`: an earlier content, which
+    another has replaced; a job's earlier form names it by its digest.
     """
 
     id: str
@@ -77,6 +78,7 @@ class KeptFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stack: str = ""
     labels: dict[str, str] = {}
     created_at: float = 0.0
+    former: bool = False
 
 
 class SeenFile(msgspec.Struct, frozen=True, kw_only=True):

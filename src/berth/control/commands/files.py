@@ -20,7 +20,8 @@ async def create_secret(control: Control, actor: Actor, name: str, content: Cont
     if wrong:
         raise BadInput(*wrong)
     (new,) = digested(control, [NewFile(file=FileObject(kind="secret", name=name), content=content)])
-    await store_of(control).create(new, actor.name)
+    async with control.filing:
+        await store_of(control).create(new, actor.name)
     await control.writer.commit((control.note("secret-created", name, actor=actor.name),))
     return SeenFile(kind="secret", name=name, created_at=control.clock.now(), user=actor.name)
 
@@ -28,6 +29,14 @@ async def create_secret(control: Control, actor: Actor, name: str, content: Cont
 async def remove_secret(control: Control, actor: Actor, name: str) -> SeenFile:
     """Remove a secret of the actor's own that nothing uses. Raises NotFound, Refused, EngineError."""
     may_submit(actor)
+    async with control.filing:
+        found = await _removable(control, actor, name)
+        await store_of(control).remove("secret", name)
+    await control.writer.commit((control.note("secret-removed", name, actor=actor.name),))
+    return found
+
+
+async def _removable(control: Control, actor: Actor, name: str) -> SeenFile:
     found = next((one for one in await secrets(control) if one.name == name), None)
     if found is None:
         raise NotFound.of("no-such-secret", f"there is no secret {name}.", "List them: berth secret ls")
@@ -37,6 +46,4 @@ async def remove_secret(control: Control, actor: Actor, name: str) -> SeenFile:
         raise Refused.of(
             "file-in-use", f"the secret {name} is used by {named}.", f"Cancel it first: berth cancel {found.users[0]}"
         )
-    await store_of(control).remove("secret", name)
-    await control.writer.commit((control.note("secret-removed", name, actor=actor.name),))
     return found

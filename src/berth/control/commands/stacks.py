@@ -12,7 +12,7 @@ from berth.control.amend import ATTEMPTS, commit_whole
 from berth.control.commands.jobs import cancelled
 from berth.control.commands.takeover import claims, first_tasks, plan_of, warnings_of
 from berth.control.context import Control
-from berth.control.files import check_files, digested, store_of, with_digests
+from berth.control.files import bring, check_files, digested, with_digests
 from berth.control.gather import Gathered, placed
 from berth.control.native import apply_natives
 from berth.control.permit import may_submit, must_own
@@ -151,7 +151,7 @@ async def _furnish(control: Control, actor: Actor, name: str, loaded: LoadedStac
         files=files,
         deployed_at=control.clock.now(),
     )
-    await store_of(control).ensure(loaded.files, name, actor.name)
+    await bring(control, actor, name, loaded.files)
     await control.engine.ensure_stack(stack)
     before = control.cluster.stacks.get(name, Stack(name=name))
     return msgspec.structs.replace(

@@ -136,5 +136,5 @@ def _life(name: str, pull: Pull, node: str) -> Life:
         error=pull.error,
         ended_at=pull.ended_at,
         labels=launch.labels(),
-        spec=launch.job.spec,
+        spec=launch.spec,
     )

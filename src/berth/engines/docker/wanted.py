@@ -26,7 +26,7 @@ def container(launch: Launch, daemon: Info) -> dict[str, Any]:
         "Labels": {
             **marking.container_labels(launch),
             **placing.labels(launch),
-            marks.SPEC: marking.spec_label(launch.job.spec),
+            marks.SPEC: marking.spec_label(launch.spec),
         },
         "User": spec.user,
         "WorkingDir": spec.workdir,

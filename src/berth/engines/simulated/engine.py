@@ -208,7 +208,7 @@ class SimulatedEngine(PlacesNothing):
             job=launch.job.id,
             attempt=launch.attempt,
             labels=marking.object_labels(launch),
-            spec=launch.job.spec,
+            spec=launch.spec,
             node=launch.node.engine_id if launch.node else "",
         )
         self._put(slot)
