@@ -8,7 +8,11 @@ from tests.compose.loading import ADMIN, load, problems, wrap
 CARDS = "gpus: 1\ndeploy: {restart_policy: {condition: none}}\n"
 STORES = """
 secrets: {s: {external: true}}
-volumes: {v: , bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}}
+configs: {c: {external: true}}
+volumes:
+  v:
+  bad: {driver_opts: {type: none, o: bind, device: /dev/nvidia0}}
+  from-root: {driver_opts: {type: none, o: bind, device: dev/nvidia0}}
 """
 
 
@@ -208,6 +212,12 @@ def test_files_that_are_no_yaml_are_told_of_together() -> None:
         ("volumes: ['v:/var/run//nvidia-container-devices/0']", "mount-of-cards"),
         ("volumes: [{type: tmpfs, target: /run/nvidia-container-devices/0}]", "mount-of-cards"),
         ("secrets: [{source: s, target: /var/run/nvidia-container-devices/0}]", "mount-of-cards"),
+        ("secrets: [{source: s, target: ../../var/run/nvidia-container-devices/all}]", "mount-of-cards"),
+        ("secrets: [{source: s, target: ../nvidia-container-devices/all}]", "mount-of-cards"),
+        ("configs: [{source: c, target: var/run/nvidia-container-devices/all}]", "mount-of-cards"),
+        ("configs: [{source: c, target: a/../run/nvidia-container-devices/all}]", "mount-of-cards"),
+        ("tmpfs: '/run/nvidia-container-devices/all:size=1m'", "mount-of-cards"),
+        ("volumes: ['from-root:/x']", "mount-of-cards"),
         ("labels: {cdi.k8s.io/gpu: nvidia.com/gpu=all}", "card-by-annotation"),
         ("deploy: {labels: {cdi.k8s.io/gpu: a}}", "card-by-annotation"),
         (CARDS + "volumes: ['/var/run/docker.sock:/s']", "mount-of-socket"),

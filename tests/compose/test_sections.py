@@ -106,10 +106,10 @@ def test_what_cannot_be(top: str, code: str, field: str) -> None:
 
 
 def test_two_files_at_one_place() -> None:
-    text = stack("secrets: [a, {source: b, target: a}]", "secrets: {a: {external: true}, b: {external: true}}")
+    text = stack("secrets: [a, {source: b, target: ./a}]", "secrets: {a: {external: true}, b: {external: true}}")
     (problem,) = problems(text)
     assert (problem.code, problem.field) == ("bad-mount", "services.web.secrets.1")
-    assert "a is mounted at a, too" in problem.message
+    assert "a is mounted at /run/secrets/a, too" in problem.message
 
 
 @pytest.mark.parametrize("word", ["root", "-1", "1.5", "4294967296"])

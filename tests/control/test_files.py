@@ -154,7 +154,8 @@ async def test_what_cannot_be_opened_is_told_and_a_fault_of_ours_is_not_hidden(
 ) -> None:
     bench, _ = placing
     (job, _) = await stacks.deploy(bench.control, ANN, "st", stack(b"one"))
-    assert [file.content.reveal() for file in mounted(bench.control, job.spec)] == [b"one"]
+    (file,) = mounted(bench.control, job.spec)
+    assert (file.target, file.content.reveal()) == ("/run/secrets/key", b"one")
     bench.control.vault = AesVault(bytes([1] * 32))
     with pytest.raises(EngineError) as caught:
         mounted(bench.control, job.spec)

@@ -85,7 +85,7 @@ def mounts(
             _no_hidden_text(templated.expand(text, values), one.place, one.field, report)
         opened = templated.expand(one.host, values)
         target = _clean(templated.expand(one.mount.target, values))
-        host = _clean(_DETOUR.sub("/", _clean(opened), 1) if opened else "")
+        host = _clean(_DETOUR.sub("/", _clean(opened), 1)) if opened else ""
         if any(_inside(target, root) for root in _LISTS):
             message = f"a mount at {target[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
             report.refuse(one.place, "mount-of-cards", message, _ASK, one.field)
@@ -101,7 +101,9 @@ def mounts(
 
 
 def target(path: str, place: Place | None, field: str, report: Report) -> bool:
-    """True for a path that a secret or config may have; one that asks NVIDIA's runtime for cards is refused."""
+    """True for a path of the container that a file or tmpfs may have; one that asks NVIDIA's runtime for cards is
+    refused.
+    """
     if not any(_inside(_clean(path), root) for root in _LISTS):
         return True
     message = f"a file at {path[:80]} asks NVIDIA's runtime for cards past Berth's ledger."
@@ -154,7 +156,8 @@ def _no_hidden_text(text: str, place: Place | None, field: str, report: Report) 
 
 
 def _clean(path: str) -> str:
-    return "/" + posixpath.normpath(path).lstrip("/") if path.startswith("/") else path
+    """The path without detours; one that is relative is opened from the root, where the daemon runs."""
+    return "/" + posixpath.normpath(f"/{path}").lstrip("/")
 
 
 def _inside(path: str, root: str) -> bool:

@@ -14,6 +14,7 @@ from berth.compose.tree import Mapping as Table
 from berth.compose.tree import Node, children
 from berth.model.job import Network
 from berth.model.spec import FileRef, NetworkUse
+from berth.model.stored import FileKind, place_of
 
 MOST_COMPARED = 200
 """How many names are searched for the nearest one."""
@@ -42,9 +43,10 @@ def network_uses(service: Fields, networks: Mapping[str, Network]) -> dict[str, 
     return dict(sorted(found.items(), key=lambda pair: pair[1].name))
 
 
-def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[FileRef, ...]:
+def file_refs(service: Fields, kind: FileKind, stored: Mapping[str, str]) -> tuple[FileRef, ...]:
     """The secrets or configs that a service mounts as files, sorted by name as the docker CLI sorts them."""
     found: list[FileRef] = []
+    key = f"{kind}s"
     for path, node in service.rows(key):
         text = as_text(node)
         if text is not None:
@@ -56,19 +58,22 @@ def file_refs(service: Fields, key: str, stored: Mapping[str, str]) -> tuple[Fil
             service.mistyped(node, path, "a name")
             continue
         if source in stored:
-            if guard.target(ref.target, node.place, path, service.report) and _free(ref, found, node, path, service):
+            where = place_of(kind, ref.target)
+            taken = [one.source for one in found if place_of(kind, one.target) == where]
+            if guard.target(where, node.place, path, service.report) and _free(
+                taken, where, (node.place, path), service
+            ):
                 found.append(msgspec.structs.replace(ref, source=stored[source]))
         else:
             _undefined(service, (key, source), stored, (node.place, path))
     return tuple(sorted(found, key=lambda ref: (ref.source, ref.target)))
 
 
-def _free(ref: FileRef, found: list[FileRef], node: Node, path: str, service: Fields) -> bool:
+def _free(taken: list[str], where: str, at: tuple[Place | None, str], service: Fields) -> bool:
     """False, with a problem noted, where another file is mounted at the same place already."""
-    taken = [one.source for one in found if one.target == ref.target]
     if taken:
-        message = f"{taken[0]} is mounted at {ref.target[:80]}, too."
-        service.report.wrong(node.place, "bad-mount", message, "Give one of them another target.", path)
+        message = f"{taken[0]} is mounted at {where[:80]}, too."
+        service.report.wrong(at[0], "bad-mount", message, "Give one of them another target.", at[1])
     return not taken
 
 

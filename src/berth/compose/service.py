@@ -137,6 +137,8 @@ def _guarded(one: Fields, parts: _Parts, cards: bool, native: bool, setting: Set
     labels = {name: var.value or "" for name, var in parts.deploy_labels.items()}
     labels |= {marks.NAMESPACE: setting.stack, marks.IMAGE: one.text("image")}
     guard.mounts(parts.mounts, cards, setting.facts.admin, one.report, labels)
+    for text in parts.around.tmpfs:
+        guard.target(text.partition(":")[0], one.at("tmpfs"), one.field("tmpfs"), one.report)
     guard.privileges(one, cards)
     if cards:
         surroundings.with_cards(one, parts.around)
@@ -258,8 +260,8 @@ def _spec(one: Fields, parts: _Parts, setting: Setting) -> TaskSpec:
         mounts=tuple(mounted.mount for mounted in parts.mounts),
         networks=tuple(parts.networks.values()),
         around=parts.around,
-        secrets=objects.file_refs(one, "secrets", setting.objects.secrets),
-        configs=_with_credential(objects.file_refs(one, "configs", setting.objects.configs), parts.around),
+        secrets=objects.file_refs(one, "secret", setting.objects.secrets),
+        configs=_with_credential(objects.file_refs(one, "config", setting.objects.configs), parts.around),
         time_limit_s=container.time_limit(one, setting.time_limit_s),
     )
 

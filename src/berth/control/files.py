@@ -14,13 +14,12 @@ from berth.control.permit import must_own_file
 from berth.model.draft import Draft
 from berth.model.errors import BadInput, EngineError, Problem, Refused
 from berth.model.spec import FileRef, TaskSpec
-from berth.model.stored import MOST_BYTES, Content, FileKind, FileObject, NewFile, PlacedFile, SeenFile
+from berth.model.stored import MOST_BYTES, Content, FileKind, FileObject, NewFile, PlacedFile, SeenFile, place_of
 from berth.model.token import Actor
 from berth.ports import FileStore
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 """Swarm's rule for names of secrets and configs."""
-_FOLDERS: dict[FileKind, str] = {"secret": "/run/secrets/", "config": "/"}
 Coming = frozenset[tuple[FileKind, str]]
 
 
@@ -176,7 +175,7 @@ def _opened(own: OwnFiles, kind: FileKind, ref: FileRef) -> PlacedFile:
         raise EngineError(*error.problems) from error
     if content is None:
         raise EngineError(_lost(kind, ref.source) if ref.digest else _missing(kind, ref.source))
-    target = ref.target if ref.target.startswith("/") else _FOLDERS[kind] + ref.target
+    target = place_of(kind, ref.target)
     return PlacedFile(target=target, uid=int(ref.uid), gid=int(ref.gid), mode=ref.mode, content=content)
 
 

@@ -1,5 +1,6 @@
 """Secrets and configs: what a stack declares, what Berth keeps of them, and their content, which nothing prints."""
 
+import posixpath
 from typing import Literal
 
 import msgspec
@@ -7,6 +8,12 @@ import msgspec
 FileKind = Literal["secret", "config"]
 MOST_BYTES: dict[FileKind, int] = {"secret": 500 * 1024, "config": 1000 * 1024}
 """Swarm's own limits."""
+_FOLDERS: dict[FileKind, str] = {"secret": "/run/secrets", "config": "/"}
+
+
+def place_of(kind: FileKind, target: str) -> str:
+    """Where a container finds a file: the absolute path without detours; a target that is none lies below a folder."""
+    return "/" + posixpath.normpath(posixpath.join(_FOLDERS[kind], target)).lstrip("/")
 
 
 class Content:
