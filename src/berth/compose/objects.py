@@ -11,7 +11,7 @@ from berth.compose.fields import Fields, as_text
 from berth.compose.sections import DEFAULT
 from berth.compose.text import Place
 from berth.compose.tree import Mapping as Table
-from berth.compose.tree import Node, children
+from berth.compose.tree import children
 from berth.model.job import Network
 from berth.model.spec import FileRef, NetworkUse
 from berth.model.stored import FileKind, place_of
